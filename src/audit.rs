@@ -1,0 +1,239 @@
+//! Pacing decisions as [`tracing`] events, target [`TARGET`]: the audit trail.
+//!
+//! The field `event` tells them apart. All carry `limiter` (its name) and, where there is one, `seq`: the number of the request or
+//! permit in order of arrival, the same in all its events.
+//!
+//! | `event` | level | when | further fields |
+//! |---|---|---|---|
+//! | `sent` | INFO | a request goes to the inner service, before it does | `method`, `scheme`, `host`, `path`, `cost`, `waited_us`, `reason`, `level`, `rate` |
+//! | `acquired` | INFO | a permit is given by [`Limiter::acquire`](crate::Limiter::acquire) or `try_acquire` | as `sent`, without the request |
+//! | `answered` | INFO | its response head has come | `status`, `elapsed_us`, `throttled`, `stale`, `rate_before`, `rate_after`, `paused` |
+//! | `failed` | INFO | the inner service gave an error | `elapsed_us` |
+//! | `abandoned` | INFO | the response future was dropped before the answer | `elapsed_us` |
+//! | `refused` | INFO | it was not sent because of the limiter | `cost`, `why`, `retry_after_us`, and the request if it is known |
+//! | `cancelled` | INFO | a caller left before its turn, or without using it | `waited_us`, `held` |
+//! | `waiting` | INFO | a caller has waited 30 s, then each time that doubles | `waited_us`, `expected_us`, `reason` |
+//! | `paused` | WARN | a pause began or was extended | `cause`, `field`, `asked_us`, `honoured_us` |
+//! | `malformed` | WARN | a header field could not be read | `field`, `why` |
+//! | `closed` | INFO | the limiter was closed | |
+//!
+//! Each request through the layer has exactly one closing event: `answered`, `failed` or `abandoned` after a `sent`; `refused` or
+//! `cancelled` without one. For a permit `acquired` is the last.
+//!
+//! Times are microseconds. `level` is what is left after the request, in tokens; `rate` is in tokens a second. Events carry method, scheme,
+//! host, port and path: never the query, user information, any header's value, or the text of an error,
+//! which could quote them.
+
+use std::time::Duration;
+
+use tracing::Level;
+
+use crate::{
+    engine::{Cancelled, Cause, Correction, Grant, Pause, Time, WaitReason},
+    error::Error,
+    feedback::Malformed,
+    head::RequestHead,
+};
+
+/// The target of all audit events.
+pub const TARGET: &str = "tower_throttle::audit";
+
+/// What an answer was and what it changed.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) refused: bool,
+    pub(crate) correction: Correction,
+}
+
+/// Whether anybody listens.
+pub(crate) fn enabled() -> bool {
+    tracing::enabled!(target: TARGET, Level::INFO)
+}
+
+pub(crate) fn sent(limiter: &str, grant: &Grant, request: &impl RequestHead) {
+    tracing::info!(
+        target: TARGET,
+        event = "sent",
+        limiter,
+        seq = grant.seq,
+        method = request.method(),
+        scheme = request.scheme(),
+        host = request.host(),
+        port = request.port(),
+        path = request.path(),
+        cost = grant.cost,
+        waited_us = micros(grant.waited),
+        reason = reason(grant.reason),
+        level = grant.level(),
+        rate = grant.rate(),
+    );
+}
+
+pub(crate) fn acquired(limiter: &str, grant: &Grant) {
+    tracing::info!(
+        target: TARGET,
+        event = "acquired",
+        limiter,
+        seq = grant.seq,
+        cost = grant.cost,
+        waited_us = micros(grant.waited),
+        reason = reason(grant.reason),
+        level = grant.level(),
+        rate = grant.rate(),
+    );
+}
+
+pub(crate) fn answered(
+    limiter: &str,
+    seq: u64,
+    status: u16,
+    elapsed: Duration,
+    answered: &Answered,
+) {
+    let Answered {
+        refused,
+        correction,
+    } = answered;
+    tracing::info!(
+        target: TARGET,
+        event = "answered",
+        limiter,
+        seq,
+        status,
+        elapsed_us = micros(elapsed),
+        throttled = refused,
+        stale = correction.stale,
+        rate_before = correction.rate_before,
+        rate_after = correction.rate_after,
+        paused = correction.paused.is_some(),
+    );
+}
+
+pub(crate) fn failed(limiter: &str, seq: u64, elapsed: Duration) {
+    tracing::info!(target: TARGET, event = "failed", limiter, seq, elapsed_us = micros(elapsed));
+}
+
+pub(crate) fn abandoned(limiter: &str, seq: u64, elapsed: Duration) {
+    tracing::info!(target: TARGET, event = "abandoned", limiter, seq, elapsed_us = micros(elapsed));
+}
+
+pub(crate) fn refused(limiter: &str, seq: u64, cost: u32, error: &Error) {
+    tracing::info!(
+        target: TARGET,
+        event = "refused",
+        limiter,
+        seq,
+        cost,
+        why = error.reason(),
+        retry_after_us = error.retry_after().map(micros),
+    );
+}
+
+pub(crate) fn refused_request(
+    limiter: &str,
+    seq: u64,
+    cost: u32,
+    error: &Error,
+    request: &impl RequestHead,
+) {
+    tracing::info!(
+        target: TARGET,
+        event = "refused",
+        limiter,
+        seq,
+        method = request.method(),
+        scheme = request.scheme(),
+        host = request.host(),
+        port = request.port(),
+        path = request.path(),
+        cost,
+        why = error.reason(),
+        retry_after_us = error.retry_after().map(micros),
+    );
+}
+
+pub(crate) fn cancelled(limiter: &str, cancelled: &Cancelled) {
+    tracing::info!(
+        target: TARGET,
+        event = "cancelled",
+        limiter,
+        seq = cancelled.seq,
+        waited_us = micros(cancelled.waited),
+        held = cancelled.held,
+    );
+}
+
+pub(crate) fn waiting(
+    limiter: &str,
+    seq: u64,
+    waited: Duration,
+    expected: Duration,
+    pause: Option<Pause>,
+) {
+    tracing::info!(
+        target: TARGET,
+        event = "waiting",
+        limiter,
+        seq,
+        waited_us = micros(waited),
+        expected_us = micros(expected),
+        reason = pause.map_or("rate", |pause| cause(pause.cause)),
+    );
+}
+
+/// `asked` is what the server asked for, if it did, in `field`; what is honoured is what the pause is now.
+pub(crate) fn paused(
+    limiter: &str,
+    seq: Option<u64>,
+    asked: Option<Duration>,
+    field: Option<&str>,
+    pause: Pause,
+    now: Time,
+) {
+    tracing::warn!(
+        target: TARGET,
+        event = "paused",
+        limiter,
+        seq,
+        cause = cause(pause.cause),
+        field,
+        asked_us = asked.map(micros),
+        honoured_us = micros(pause.until.since(now)),
+    );
+}
+
+pub(crate) fn malformed(limiter: &str, seq: Option<u64>, malformed: &Malformed) {
+    tracing::warn!(
+        target: TARGET,
+        event = "malformed",
+        limiter,
+        seq,
+        field = %malformed.field,
+        why = ?malformed.why,
+    );
+}
+
+pub(crate) fn closed(limiter: &str) {
+    tracing::info!(target: TARGET, event = "closed", limiter);
+}
+
+const fn reason(reason: WaitReason) -> &'static str {
+    match reason {
+        WaitReason::None => "none",
+        WaitReason::Rate => "rate",
+        WaitReason::Pause(by) => cause(by),
+    }
+}
+
+const fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Server => "server_pause",
+        Cause::Budget => "server_budget",
+        Cause::Backoff => "backoff",
+        Cause::Penalty => "penalty",
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

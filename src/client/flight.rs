@@ -1,0 +1,94 @@
+use std::{sync::Arc, time::Duration};
+
+use super::layer::Options;
+use crate::{
+    ResponseHead, audit,
+    engine::{Flight, Grant},
+    feedback,
+    limiter::{Shared, observe, wall},
+};
+use http::StatusCode;
+
+/// A request on its way. Whatever becomes of it, it is closed once: by its answer, its error, or by being dropped.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    shared: Arc<Shared>,
+    grant: Grant,
+    open: bool,
+}
+
+/// How one request was paced; found in the extensions of its response.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Pacing {
+    /// The request's number in the limiter's records, in order of arrival.
+    pub seq: u64,
+    /// How long it stood in line.
+    pub waited: Duration,
+    /// Tokens left after it.
+    pub level: f64,
+}
+
+impl InFlight {
+    pub(super) const fn new(shared: Arc<Shared>, grant: Grant) -> Self {
+        Self {
+            shared,
+            grant,
+            open: true,
+        }
+    }
+
+    /// Reads and applies what the response says.
+    pub(super) fn answered<R: ResponseHead>(&mut self, mut response: R, options: &Options) -> R {
+        let status = response.status();
+        let mut feedback = feedback::read(status, response.headers(), wall());
+        if let Some(classify) = &options.classify {
+            classify(status, response.headers(), &mut feedback);
+        }
+        if let Some(flight) = self.close() {
+            let seq = self.grant.seq;
+            let (answered, elapsed) = observe(&self.shared, Some(seq), Some(flight), &feedback);
+            if options.refund_not_modified && status == StatusCode::NOT_MODIFIED {
+                let cost = self.grant.cost;
+                self.shared
+                    .apply(|state, now| state.engine.refund(now, cost));
+            }
+            audit::answered(&self.shared.name, seq, status.as_u16(), elapsed, &answered);
+        }
+        if let Some(extensions) = response.extensions_mut() {
+            extensions.insert(Pacing {
+                seq: self.grant.seq,
+                waited: self.grant.waited,
+                level: self.grant.level(),
+            });
+        }
+        response
+    }
+
+    /// The inner service gave an error.
+    pub(super) fn failed(&mut self) {
+        if let Some(elapsed) = self.unanswered() {
+            audit::failed(&self.shared.name, self.grant.seq, elapsed);
+        }
+    }
+
+    fn unanswered(&mut self) -> Option<Duration> {
+        let flight = self.close()?;
+        Some(self.shared.apply(|state, now| {
+            state.engine.unanswered(now, flight);
+            now.since(flight.sent())
+        }))
+    }
+
+    fn close(&mut self) -> Option<Flight> {
+        std::mem::take(&mut self.open).then_some(self.grant.flight)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if let Some(elapsed) = self.unanswered() {
+            audit::abandoned(&self.shared.name, self.grant.seq, elapsed);
+        }
+    }
+}

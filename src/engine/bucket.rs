@@ -1,0 +1,150 @@
+//! The token bucket's arithmetic: exact, in integers, without a division where tokens are taken.
+//!
+//! Levels are kept in *credits*. One token is `period_ns << 32` credits and a nanosecond at the full rate brings `amount << 32`, so the
+//! configured rate is represented exactly, whatever the quota: no remainder has to be carried and nothing drifts. The 32 extra bits
+//! are the resolution of a *lowered* rate, which is a whole number of credits each nanosecond and is rounded down. Due times are
+//! rounded up to the next nanosecond. With the bounds of [`Quota::validate`] no product exceeds 2^126.
+
+use std::time::Duration;
+
+use super::{
+    quota::Quota,
+    time::{Time, nanos},
+};
+
+/// Timers have a grain and machines wake late: while callers wait, this much lateness is not lost.
+pub(super) const SLACK: Duration = Duration::from_millis(10);
+
+const SCALE: u32 = 32;
+
+/// Tokens, in credits, at a point in time.
+#[derive(Debug, Clone)]
+pub(super) struct Bucket {
+    level: i128,
+    updated: Time,
+    token: i128,
+    full_rate: u64,
+    burst: i128,
+}
+
+/// A stretch of time in which tokens come at one rate and the bucket holds at most `cap` credits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Segment {
+    pub(super) end: Time,
+    pub(super) rate: u64,
+    pub(super) cap: i128,
+    /// Tokens may come but none may go: the server asked for a pause.
+    pub(super) closed: bool,
+}
+
+impl Bucket {
+    /// A full bucket. The quota has been validated.
+    pub(super) fn new(quota: &Quota, now: Time) -> Self {
+        let token = i128::from(nanos(quota.period())) << SCALE;
+        let burst = token * i128::from(quota.burst_size());
+        Self {
+            level: burst,
+            updated: now,
+            token,
+            full_rate: u64::from(quota.amount()) << SCALE,
+            burst,
+        }
+    }
+
+    /// Credits in `cost` tokens.
+    pub(super) fn credits(&self, cost: u64) -> i128 {
+        self.token.saturating_mul(i128::from(cost))
+    }
+
+    pub(super) const fn token(&self) -> i128 {
+        self.token
+    }
+
+    pub(super) const fn level(&self) -> i128 {
+        self.level
+    }
+
+    pub(super) const fn burst(&self) -> i128 {
+        self.burst
+    }
+
+    pub(super) const fn full_rate(&self) -> u64 {
+        self.full_rate
+    }
+
+    pub(super) const fn updated(&self) -> Time {
+        self.updated
+    }
+
+    /// What may be there above the burst while callers wait: [`SLACK`] at `rate`.
+    pub(super) fn slack(rate: u64) -> i128 {
+        i128::from(rate) * i128::from(nanos(SLACK))
+    }
+
+    /// Tokens a second at `rate` credits a nanosecond.
+    pub(super) fn per_second(&self, rate: u64) -> f64 {
+        rate as f64 * 1e9 / self.token as f64
+    }
+
+    pub(super) fn take(&mut self, credits: i128) {
+        self.level -= credits;
+    }
+
+    /// Gives credits back, at most up to `cap`.
+    pub(super) fn give(&mut self, credits: i128, cap: i128) {
+        self.level = self.level.saturating_add(credits).min(cap.max(self.level));
+    }
+
+    /// Discards what is above `cap`.
+    pub(super) fn clamp(&mut self, cap: i128) {
+        self.level = self.level.min(cap);
+    }
+
+    /// Lets time pass to `stop`, which lies in `segment`.
+    pub(super) fn accrue(&mut self, stop: Time, segment: &Segment) {
+        let earned = earned(segment.rate, stop.since(self.updated));
+        self.level = self.level.saturating_add(earned).min(segment.cap);
+        self.updated = self.updated.max(stop);
+    }
+
+    /// When the level will reach `need` if nothing is taken before. Clamping is left out on purpose: those ahead take what comes.
+    pub(super) fn due(&self, need: i128, mut segment_at: impl FnMut(Time) -> Segment) -> Time {
+        let mut at = self.updated;
+        let mut level = self.level;
+        loop {
+            let segment = segment_at(at);
+            if !segment.closed {
+                if level >= need {
+                    return at;
+                }
+                let missing = need.saturating_sub(level).unsigned_abs();
+                let wait = missing.div_ceil(u128::from(segment.rate.max(1)));
+                let reached = at.after_nanos(wait);
+                if reached <= segment.end {
+                    return reached;
+                }
+            }
+            if segment.end == Time::MAX {
+                return Time::MAX;
+            }
+            level = level.saturating_add(earned(segment.rate, segment.end.since(at)));
+            if segment.closed {
+                level = level.min(segment.cap);
+            }
+            at = segment.end;
+        }
+    }
+}
+
+impl Time {
+    fn after_nanos(self, nanos: u128) -> Self {
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+        Self::from_nanos(self.as_nanos().saturating_add(nanos))
+    }
+}
+
+/// Credits that `elapsed` brings at `rate`.
+fn earned(rate: u64, elapsed: Duration) -> i128 {
+    let credits = u128::from(rate) * u128::from(nanos(elapsed));
+    i128::try_from(credits).unwrap_or(i128::MAX)
+}

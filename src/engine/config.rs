@@ -1,0 +1,97 @@
+use std::time::Duration;
+
+use super::quota::{ConfigError, Quota};
+
+/// What an engine is built from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The ceiling: no header and no learning ever raises the rate above it.
+    pub quota: Quota,
+    /// Refuse a caller at once when its projected wait is longer. `None`: wait as long as it takes.
+    pub max_wait: Option<Duration>,
+    /// Refuse a caller when this many already wait. `None`: no limit.
+    pub max_queue: Option<usize>,
+    /// A server pause longer than this refuses callers instead of parking them.
+    pub max_pause: Duration,
+    /// How a budget the server announced is spent.
+    pub spend: Spend,
+    /// Whether the rate is lowered by refusals that name no wait, and rises again.
+    pub adapt: Adapt,
+    /// The pause after a refusal that names no wait; see [`Backoff`].
+    pub backoff: Backoff,
+}
+
+impl Config {
+    /// The defaults: wait without limit, pauses up to one hour, spend evenly, adapt.
+    #[must_use]
+    pub const fn new(quota: Quota) -> Self {
+        Self {
+            quota,
+            max_wait: None,
+            max_queue: None,
+            max_pause: Duration::from_secs(3_600),
+            spend: Spend::Evenly,
+            adapt: Adapt::On,
+            backoff: Backoff {
+                base: None,
+                cap: Duration::from_secs(60),
+            },
+        }
+    }
+
+    /// Checks the values.
+    ///
+    /// # Errors
+    ///
+    /// If the quota is invalid, or a back-off is zero or has a base above its cap.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.quota.validate()?;
+        if self.backoff.cap.is_zero() {
+            return Err(ConfigError::new("backoff", "needs a cap longer than zero"));
+        }
+        match self.backoff.base {
+            Some(base) if base.is_zero() => {
+                Err(ConfigError::new("backoff", "needs a base longer than zero"))
+            }
+            Some(base) if base > self.backoff.cap => {
+                Err(ConfigError::new("backoff", "has a base above its cap"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How a budget the server announced (so much left until a reset) is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Spend {
+    /// Spread over the time to the reset: the rate is at most `remaining / time to reset`, taken anew at each answer.
+    #[default]
+    Evenly,
+    /// At the configured rate until nothing is left, then not before the reset.
+    Freely,
+}
+
+/// Whether refusals change the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Adapt {
+    /// A refusal that names no wait halves the rate, once for all requests under way; accepted requests raise it again, up to the
+    /// configured rate.
+    #[default]
+    On,
+    /// The rate stays as configured; refusals only pause.
+    Off,
+}
+
+/// The pause after a refusal that names no wait.
+///
+/// It doubles while nothing is accepted, up to `cap`, and starts again from `base` after an accepted request, or when no refusal has
+/// come for the length of `cap` after a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Backoff {
+    /// The first pause. `None`: with [`Adapt::On`] two intervals of the lowered rate, at least the round trip just seen and at most
+    /// one second; with [`Adapt::Off`] one second.
+    pub base: Option<Duration>,
+    /// The longest pause.
+    pub cap: Duration,
+}

@@ -1,0 +1,52 @@
+//! The pacing state machine, without clock, lock, log or runtime.
+//!
+//! [`Engine`] is handed the time and answers with decisions and the next instant at which to be asked again. It owns the token bucket,
+//! the line, reservations, pauses, the budgets the server announced and the rate together, because fairness, cancellation and
+//! correction must be one transition. Most users want [`Limiter`](crate::Limiter), which wraps one engine for async code; drive the
+//! engine itself to simulate in virtual time or to use another runtime.
+//!
+//! A caller's way through: [`join`](Engine::join) makes a ticket, [`poll`](Engine::poll) says whether it is granted or when to ask
+//! again, [`send`](Engine::send) turns a granted ticket into a request on its way, [`answer`](Engine::answer) brings back what the
+//! server said. [`cancel`](Engine::cancel) ends a ticket at any point before it is sent.
+//!
+//! # A granted ticket that is not sent
+//!
+//! Its tokens are set aside. They go back when it is cancelled. A pause takes them, because nothing may be sent inside it; and after
+//! 10 ms idle they lapse as soon as they would, together with what is given to others, exceed one burst. Either way the ticket keeps
+//! its number: when it is sent after all, it waits at the front of the line. So neither a service held ready for an hour nor one
+//! called in the middle of a pause sends more than the law allows, and nobody waits for it.
+//!
+//! # Rounding
+//!
+//! Amounts are exact integers; see `bucket.rs`. Due times round up to the nanosecond, lowered rates round down.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tower_throttle::{Quota, engine::{Config, Departure, Engine, Poll, Time}};
+//!
+//! let mut engine = Engine::new(Config::new(Quota::per_second(1)), Time::ZERO)?;
+//! engine.try_send(Time::ZERO, 1).expect("the bucket starts full");
+//! let ticket = engine.join(Time::ZERO, 1, None).expect("there is no bound on waiting");
+//! let second = Time::ZERO.after(Duration::from_secs(1));
+//! assert_eq!(engine.poll(Time::ZERO, ticket), Poll::Wait(second));
+//! assert!(matches!(engine.send(second, ticket, false), Departure::Sent(_)));
+//! # Ok::<(), tower_throttle::ConfigError>(())
+//! ```
+
+mod answer;
+mod bucket;
+mod config;
+mod machine;
+mod quota;
+mod rate;
+mod tickets;
+mod time;
+mod windows;
+
+pub use answer::{Answer, Cause, Correction, Flight, Pause, Reading, View};
+pub use config::{Adapt, Backoff, Config, Spend};
+pub use machine::{Cancelled, Departure, Engine, Grant, Poll, Refusal, WaitReason};
+pub use quota::{ConfigError, Quota};
+pub use tickets::TicketId;
+pub use time::Time;
+pub use windows::Window;

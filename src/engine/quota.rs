@@ -1,0 +1,194 @@
+use std::{error::Error, fmt, time::Duration};
+
+/// The longest period a quota may have: 2^62 ns, about 146 years. It keeps every product of the bucket's arithmetic inside 128 bits.
+const MAX_PERIOD: Duration = Duration::from_nanos(1 << 62);
+
+/// A rate and a burst: so many units each period, and how many may leave at once after a quiet time.
+///
+/// A quota describes a *token bucket*: it starts full with `burst` tokens, refills continuously at `amount / period` and never holds
+/// more than `burst`. In any window of length `W` it lets through at most `burst + amount * W / period` units. So `per_minute(15)`
+/// with `burst(15)` can send 29 in the first minute: choose a small burst where the server counts strictly.
+///
+/// The default burst is 1: requests leave evenly spaced.
+///
+/// Values are checked where the limiter is built, so that a quota read from a configuration file gives an error and no panic.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_throttle::Quota;
+///
+/// let ten_a_second = Quota::per_second(10).burst(20);
+/// let one_each_two_seconds = Quota::new(1, Duration::from_secs(2));
+/// assert!(ten_a_second.validate().is_ok());
+/// assert!(Quota::per_second(0).validate().unwrap_err().to_string().contains("amount"));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Quota {
+    amount: u32,
+    period: Duration,
+    burst: u32,
+}
+
+impl Quota {
+    /// `amount` units each `period`, burst 1.
+    #[must_use]
+    pub const fn new(amount: u32, period: Duration) -> Self {
+        Self {
+            amount,
+            period,
+            burst: 1,
+        }
+    }
+
+    /// `amount` units each second, burst 1.
+    #[must_use]
+    pub const fn per_second(amount: u32) -> Self {
+        Self::new(amount, Duration::from_secs(1))
+    }
+
+    /// `amount` units each minute, burst 1.
+    #[must_use]
+    pub const fn per_minute(amount: u32) -> Self {
+        Self::new(amount, Duration::from_secs(60))
+    }
+
+    /// `amount` units each hour, burst 1.
+    #[must_use]
+    pub const fn per_hour(amount: u32) -> Self {
+        Self::new(amount, Duration::from_secs(3_600))
+    }
+
+    /// `amount` units each 24 hours, burst 1.
+    #[must_use]
+    pub const fn per_day(amount: u32) -> Self {
+        Self::new(amount, Duration::from_secs(86_400))
+    }
+
+    /// A rate given as units per second, for values that are not whole numbers, burst 1.
+    ///
+    /// The rate is kept as a fraction of integers, within one part in a million. Rates below one unit in
+    /// 146 years become that rate.
+    ///
+    /// # Errors
+    ///
+    /// If the rate is zero, negative, not a number, infinite, or more than 4,294,967,295 per second.
+    ///
+    /// ```
+    /// use tower_throttle::Quota;
+    ///
+    /// assert!(Quota::from_rate(0.5).is_ok());
+    /// assert!(Quota::from_rate(f64::NAN).unwrap_err().to_string().contains("rate"));
+    /// ```
+    pub fn from_rate(per_second: f64) -> Result<Self, ConfigError> {
+        if !per_second.is_finite() || per_second <= 0.0 {
+            return Err(ConfigError::new(
+                "rate",
+                "must be a finite number above zero",
+            ));
+        }
+        if per_second > f64::from(u32::MAX) {
+            return Err(ConfigError::new(
+                "rate",
+                "must be at most 4294967295 a second",
+            ));
+        }
+        // The longest period of 10^k seconds whose amount still fits keeps the most digits.
+        let mut seconds = 1_000_000_000_u64;
+        while per_second * seconds as f64 > f64::from(u32::MAX) {
+            seconds /= 10;
+        }
+        let amount = (per_second * seconds as f64).floor() as u32;
+        if amount >= 1_000_000 {
+            return Ok(Self::new(amount, Duration::from_secs(seconds)));
+        }
+        // Slower than one in a thousand seconds: one unit, and all the digits in the period.
+        let period = (1.0 / per_second).min(MAX_PERIOD.as_secs_f64());
+        let period = Duration::try_from_secs_f64(period)
+            .unwrap_or(MAX_PERIOD)
+            .min(MAX_PERIOD);
+        Ok(Self::new(1, period))
+    }
+
+    /// Sets how many units may leave at once after a quiet time; also the largest cost one request can have.
+    #[must_use]
+    pub const fn burst(mut self, burst: u32) -> Self {
+        self.burst = burst;
+        self
+    }
+
+    /// Units each [`period`](Self::period).
+    #[must_use]
+    pub const fn amount(&self) -> u32 {
+        self.amount
+    }
+
+    /// The time in which [`amount`](Self::amount) units come.
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// The most units that may leave at once.
+    #[must_use]
+    pub const fn burst_size(&self) -> u32 {
+        self.burst
+    }
+
+    /// The rate in units per second, for display.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        f64::from(self.amount) / self.period.as_secs_f64()
+    }
+
+    /// Checks the values; building a limiter does this too.
+    ///
+    /// # Errors
+    ///
+    /// If the amount, the period or the burst is zero, or the period is longer than 146 years. The error names the field.
+    pub const fn validate(&self) -> Result<(), ConfigError> {
+        if self.amount == 0 {
+            return Err(ConfigError::new("amount", "must be at least 1"));
+        }
+        if self.period.is_zero() {
+            return Err(ConfigError::new("period", "must be longer than zero"));
+        }
+        if self.period.as_nanos() > MAX_PERIOD.as_nanos() {
+            return Err(ConfigError::new("period", "must be at most 146 years"));
+        }
+        if self.burst == 0 {
+            return Err(ConfigError::new("burst", "must be at least 1"));
+        }
+        Ok(())
+    }
+}
+
+/// A configuration that cannot work; says which field and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfigError {
+    field: &'static str,
+    problem: &'static str,
+}
+
+impl ConfigError {
+    pub(crate) const fn new(field: &'static str, problem: &'static str) -> Self {
+        Self { field, problem }
+    }
+
+    /// The name of the field that is wrong: `amount`, `period`, `burst`, `rate`, `quota`, or a builder option.
+    #[must_use]
+    pub const fn field(&self) -> &'static str {
+        self.field
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "invalid throttle configuration: {} {}",
+            self.field, self.problem
+        )
+    }
+}
+
+impl Error for ConfigError {}

@@ -1,0 +1,220 @@
+//! The line: a slab of tickets with two lists threaded through it, so that joining, leaving from the middle and granting are all O(1).
+
+use super::time::Time;
+
+/// Names one caller between its arrival and its end. Stale identifiers are recognised, never confused with a later caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TicketId {
+    index: u32,
+    generation: u32,
+}
+
+impl TicketId {
+    /// The slot this ticket occupies; slots are reused, so it suits an array kept beside the engine.
+    #[must_use]
+    pub const fn slot(self) -> usize {
+        self.index as usize
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Free,
+    /// In line.
+    Waiting,
+    /// Holds its tokens since `granted`, has not been sent.
+    Held,
+    /// Was granted, lost its tokens to a pause or to lapse; will stand at the front again when it is sent.
+    Revoked,
+    /// Will be told so when it asks next.
+    Refused(Ejected),
+}
+
+/// Why a waiting ticket was taken out of the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ejected {
+    Closed,
+    Paused,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Ticket {
+    pub(super) seq: u64,
+    /// Sum of all costs ever queued, up to and including this one.
+    pub(super) queued_through: u64,
+    pub(super) arrived: Time,
+    pub(super) granted: Time,
+    /// When this caller will ask again at the latest, as it was told.
+    pub(super) armed: Time,
+    pub(super) deadline: Time,
+    pub(super) cost: u32,
+    pub(super) state: State,
+    /// It has been told to ask again and has not done so yet.
+    pub(super) called: bool,
+    generation: u32,
+    prev: u32,
+    next: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A list threaded through the slab.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct List {
+    head: u32,
+    tail: u32,
+    len: usize,
+}
+
+impl List {
+    pub(super) const EMPTY: Self = Self {
+        head: NONE,
+        tail: NONE,
+        len: 0,
+    };
+
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// The slab.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tickets {
+    slots: Vec<Ticket>,
+    free: Vec<u32>,
+    generation: u32,
+}
+
+/// An empty slab larger than this gives its memory back.
+const KEEP: usize = 1024;
+
+impl Tickets {
+    pub(super) fn insert(&mut self, mut ticket: Ticket) -> Option<TicketId> {
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        ticket.generation = generation;
+        if let Some(index) = self.free.pop() {
+            self.slots[index as usize] = ticket;
+            return Some(TicketId { index, generation });
+        }
+        let index = u32::try_from(self.slots.len())
+            .ok()
+            .filter(|&index| index != NONE)?;
+        self.slots.push(ticket);
+        Some(TicketId { index, generation })
+    }
+
+    /// Frees a ticket that is in no list.
+    pub(super) fn remove(&mut self, id: TicketId) {
+        self.slots[id.slot()].state = State::Free;
+        self.free.push(id.index);
+        if self.free.len() == self.slots.len() && self.slots.len() > KEEP {
+            self.slots = Vec::new();
+            self.free = Vec::new();
+        }
+    }
+
+    /// How many slots there are, used or not.
+    pub(super) const fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn get(&self, id: TicketId) -> Option<&Ticket> {
+        self.slots
+            .get(id.slot())
+            .filter(|ticket| ticket.generation == id.generation && ticket.state != State::Free)
+    }
+
+    pub(super) fn get_mut(&mut self, id: TicketId) -> Option<&mut Ticket> {
+        self.slots
+            .get_mut(id.slot())
+            .filter(|ticket| ticket.generation == id.generation && ticket.state != State::Free)
+    }
+
+    pub(super) fn front(&self, list: &List) -> Option<TicketId> {
+        self.id(list.head)
+    }
+
+    pub(super) fn next(&self, id: TicketId) -> Option<TicketId> {
+        self.id(self.slots[id.slot()].next)
+    }
+
+    pub(super) fn push_back(&mut self, list: &mut List, id: TicketId) {
+        self.link(list, list.tail, id.index, NONE);
+    }
+
+    /// Puts a ticket back where its number belongs; those that come back are few and near the front.
+    pub(super) fn insert_by_seq(&mut self, list: &mut List, id: TicketId) {
+        let seq = self.slots[id.slot()].seq;
+        let mut next = list.head;
+        while next != NONE && self.slots[next as usize].seq < seq {
+            next = self.slots[next as usize].next;
+        }
+        let prev = if next == NONE {
+            list.tail
+        } else {
+            self.slots[next as usize].prev
+        };
+        self.link(list, prev, id.index, next);
+    }
+
+    pub(super) fn unlink(&mut self, list: &mut List, id: TicketId) {
+        let (prev, next) = {
+            let ticket = &self.slots[id.slot()];
+            (ticket.prev, ticket.next)
+        };
+        match prev {
+            NONE => list.head = next,
+            prev => self.slots[prev as usize].next = next,
+        }
+        match next {
+            NONE => list.tail = prev,
+            next => self.slots[next as usize].prev = prev,
+        }
+        list.len -= 1;
+    }
+
+    fn link(&mut self, list: &mut List, prev: u32, index: u32, next: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.prev = prev;
+        slot.next = next;
+        match prev {
+            NONE => list.head = index,
+            prev => self.slots[prev as usize].next = index,
+        }
+        match next {
+            NONE => list.tail = index,
+            next => self.slots[next as usize].prev = index,
+        }
+        list.len += 1;
+    }
+
+    fn id(&self, index: u32) -> Option<TicketId> {
+        let generation = self.slots.get(index as usize)?.generation;
+        Some(TicketId { index, generation })
+    }
+}
+
+impl Ticket {
+    pub(super) const fn new(seq: u64, cost: u32, arrived: Time, deadline: Time) -> Self {
+        Self {
+            seq,
+            queued_through: 0,
+            arrived,
+            granted: arrived,
+            armed: Time::MAX,
+            deadline,
+            cost,
+            state: State::Waiting,
+            called: false,
+            generation: 0,
+            prev: NONE,
+            next: NONE,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+use std::{error, fmt, time::Duration};
+
+use crate::engine::Refusal;
+
+/// A request was not sent, or a permit not given, because of the limiter.
+///
+/// It has taken nothing from the budget. The layer returns it from the response future (never from `poll_ready`), boxed; get it back
+/// with `error.downcast_ref::<tower_throttle::Error>()`. [`retry_after`](Self::retry_after) says when an attempt could succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Error {
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Refused(Refusal),
+    NotReady,
+}
+
+impl Error {
+    pub(crate) const fn refused(refusal: Refusal) -> Self {
+        Self {
+            kind: Kind::Refused(refusal),
+        }
+    }
+
+    pub(crate) const fn not_ready() -> Self {
+        Self {
+            kind: Kind::NotReady,
+        }
+    }
+
+    /// The limiter was closed.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        matches!(self.kind, Kind::Refused(Refusal::Closed))
+    }
+
+    /// The cost is above the burst, so that it could never be met. Raise the burst or split the work.
+    #[must_use]
+    pub const fn is_too_expensive(&self) -> bool {
+        matches!(self.kind, Kind::Refused(Refusal::TooExpensive { .. }))
+    }
+
+    /// The wait would have been longer than allowed, or there would have been one at all for
+    /// [`try_acquire`](crate::Limiter::try_acquire). Known at once; nobody waited.
+    #[must_use]
+    pub const fn is_wait_too_long(&self) -> bool {
+        matches!(self.kind, Kind::Refused(Refusal::WouldWait(_)))
+    }
+
+    /// As many callers as are allowed were waiting already.
+    #[must_use]
+    pub const fn is_queue_full(&self) -> bool {
+        matches!(self.kind, Kind::Refused(Refusal::QueueFull(_)))
+    }
+
+    /// The server asked for a pause longer than the limiter's `max_pause`.
+    #[must_use]
+    pub const fn is_paused(&self) -> bool {
+        matches!(self.kind, Kind::Refused(Refusal::Paused(_)))
+    }
+
+    /// The caller's patience ended while it waited, because the wait became longer than was foreseen.
+    #[must_use]
+    pub const fn is_timeout(&self) -> bool {
+        matches!(self.kind, Kind::Refused(Refusal::TimedOut))
+    }
+
+    /// The service was called without `poll_ready` having returned ready: a mistake in the caller, and nothing was sent.
+    #[must_use]
+    pub const fn is_not_ready(&self) -> bool {
+        matches!(self.kind, Kind::NotReady)
+    }
+
+    /// How long after this error was made an attempt could succeed, where that is known: the projected wait, or what was left of the
+    /// server's pause.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self.kind {
+            Kind::Refused(
+                Refusal::WouldWait(wait) | Refusal::QueueFull(wait) | Refusal::Paused(wait),
+            ) => Some(wait),
+            _ => None,
+        }
+    }
+
+    /// One word for records.
+    pub(crate) const fn reason(&self) -> &'static str {
+        match self.kind {
+            Kind::Refused(Refusal::Closed) => "closed",
+            Kind::Refused(Refusal::TooExpensive { .. }) => "too_expensive",
+            Kind::Refused(Refusal::WouldWait(_)) => "wait_too_long",
+            Kind::Refused(Refusal::QueueFull(_)) => "queue_full",
+            Kind::Refused(Refusal::Paused(_)) => "paused",
+            Kind::Refused(Refusal::TimedOut) => "timed_out",
+            Kind::NotReady => "not_ready",
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::Refused(Refusal::Closed) => f.write_str("throttle is closed"),
+            Kind::Refused(Refusal::TooExpensive { cost, burst }) => write!(
+                f,
+                "throttle can never meet a cost of {cost}: its burst is {burst}"
+            ),
+            Kind::Refused(Refusal::WouldWait(wait)) => {
+                write!(
+                    f,
+                    "throttle would hold this for {wait:?}, longer than allowed"
+                )
+            }
+            Kind::Refused(Refusal::QueueFull(wait)) => {
+                write!(f, "throttle queue is full; the wait would be {wait:?}")
+            }
+            Kind::Refused(Refusal::Paused(left)) => write!(
+                f,
+                "server asked for a pause that lasts {left:?} more, longer than allowed"
+            ),
+            Kind::Refused(Refusal::TimedOut) => {
+                f.write_str("gave up waiting for the throttle: the wait became longer than allowed")
+            }
+            Kind::NotReady => f.write_str("throttle was called before it was ready"),
+        }
+    }
+}
+
+impl error::Error for Error {}

@@ -1,0 +1,182 @@
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    acquire::Acquire, builder::LimiterBuilder, permit::Permit, shared::Shared, snapshot::Snapshot,
+};
+use crate::{
+    audit,
+    engine::{ConfigError, Quota},
+    error::Error,
+    feedback::Feedback,
+};
+
+/// One budget, shared by all its clones.
+///
+/// A token bucket with a line: callers are served in the order in which they came, each as soon as its tokens are there. Cloning is
+/// cheap and shares the budget; give clones to tasks, and to as many [`ThrottleLayer`](crate::ThrottleLayer)s as talk to the same
+/// server under the same key. There is no background task. Building one needs no runtime; waiting needs tokio's time driver, and
+/// tokio's paused clock works.
+///
+/// Two limiters share nothing: with one in each of four processes the server sees four times the rate. Give each its part.
+///
+/// ```
+/// use tower_throttle::{Limiter, Quota};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = Limiter::new(Quota::per_second(100).burst(5))?;
+/// let permit = limiter.acquire(1).await?;
+/// println!("sent after {:?}", permit.waited());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Limiter {
+    shared: Arc<Shared>,
+}
+
+impl Limiter {
+    /// A limiter with this quota and the defaults of [`builder`](Self::builder).
+    ///
+    /// # Errors
+    ///
+    /// If the quota is invalid; see [`Quota::validate`].
+    pub fn new(quota: Quota) -> Result<Self, ConfigError> {
+        Self::builder().quota("quota", quota).build()
+    }
+
+    /// Starts building a limiter.
+    pub fn builder() -> LimiterBuilder {
+        LimiterBuilder::new()
+    }
+
+    pub(super) fn from_shared(shared: Shared) -> Self {
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Waits in line for `cost` units. The permit says how long that took.
+    ///
+    /// A cost of zero takes nothing but waits its turn, and for the end of a pause.
+    ///
+    /// # Errors
+    ///
+    /// At once if the cost is above the burst, if the limiter is closed, if `max_wait` or `max_queue` forbids waiting, or during a
+    /// pause longer than `max_pause`; later if one of the last three comes true while waiting.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future at any point takes nothing: the place in line is given up, tokens set aside go back at once.
+    ///
+    /// # Panics
+    ///
+    /// Waiting outside a tokio runtime with time enabled panics, as tokio's timers do.
+    pub fn acquire(&self, cost: u32) -> Acquire {
+        Acquire::new(Arc::clone(&self.shared), cost, None)
+    }
+
+    /// As [`acquire`](Self::acquire), but waits at most `timeout`, and is refused at once if the projected wait is longer.
+    ///
+    /// The time counts from the first poll. Like `acquire` this is cancel safe.
+    pub fn acquire_timeout(&self, cost: u32, timeout: Duration) -> Acquire {
+        Acquire::new(Arc::clone(&self.shared), cost, Some(timeout))
+    }
+
+    /// Takes `cost` units now or not at all. Never passes those who wait.
+    ///
+    /// # Errors
+    ///
+    /// If it would have to wait ([`retry_after`](Error::retry_after) says how long), or can never be met. Nothing is taken.
+    pub fn try_acquire(&self, cost: u32) -> Result<Permit, Error> {
+        let sent = self.shared.apply(|state, now| {
+            let sent = state.engine.try_send(now, cost);
+            state.counters.refused += u64::from(sent.is_err());
+            sent
+        });
+        match sent {
+            Ok(grant) => {
+                audit::acquired(&self.shared.name, &grant);
+                Ok(Permit::new(grant))
+            }
+            Err((seq, refusal)) => {
+                let error = Error::refused(refusal);
+                audit::refused(&self.shared.name, seq, cost, &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Holds everything back for `wait` from now, as after a 429: the next request leaves when it is over, alone, and the rest follow
+    /// at the rate. A pause under way is extended, never shortened.
+    pub fn penalize(&self, wait: Duration) {
+        let (paused, now) = self.shared.apply(|state, now| {
+            let paused = state.engine.penalize(now, wait);
+            state.counters.pauses += u64::from(paused.is_some());
+            (paused, now)
+        });
+        if let Some(pause) = paused {
+            audit::paused(&self.shared.name, None, Some(wait), None, pause, now);
+        }
+    }
+
+    /// Takes in what the server said, for clients that are not behind a [`ThrottleLayer`](crate::ThrottleLayer): pauses and budgets
+    /// apply as if an answer to the newest request had brought them. It can only slow the limiter down.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use http::{HeaderMap, StatusCode};
+    /// use tower_throttle::{Limiter, Quota, feedback};
+    ///
+    /// let limiter = Limiter::new(Quota::per_second(10))?;
+    /// let mut headers = HeaderMap::new();
+    /// headers.insert("retry-after", "30".parse()?);
+    /// limiter.reconcile(&feedback::read(StatusCode::TOO_MANY_REQUESTS, &headers, SystemTime::now()));
+    /// assert!(limiter.try_acquire(1).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reconcile(&self, feedback: &Feedback) {
+        super::observe::observe(&self.shared, None, None, feedback);
+    }
+
+    /// Whole units that could be taken now without waiting, if nobody else came: zero during a pause and while others wait.
+    #[must_use]
+    pub fn available(&self) -> u64 {
+        let view = self.shared.apply(|state, now| state.engine.view(now));
+        if view.queue_len > 0 || view.pause.is_some() {
+            return 0;
+        }
+        let outstanding = view.held + view.in_flight;
+        (view.windows.iter())
+            .map(|window| window.left.saturating_sub(outstanding))
+            .fold(view.level.max(0.0) as u64, u64::min)
+    }
+
+    /// A look at the state.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let (view, now, quota, counters) = self.shared.apply(|state, now| {
+            let quota = state.engine.config().quota;
+            (state.engine.view(now), now, quota, state.counters)
+        });
+        Snapshot::new(
+            &self.shared.name,
+            quota.rate(),
+            quota.burst_size(),
+            view,
+            now,
+            counters,
+        )
+    }
+
+    /// Ends it: those who wait and those who come get an error ([`is_closed`](Error::is_closed)) at once. Requests already sent are
+    /// not touched.
+    pub fn close(&self) {
+        self.shared.apply(|state, now| state.engine.close(now));
+        audit::closed(&self.shared.name);
+    }
+}

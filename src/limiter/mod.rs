@@ -1,0 +1,28 @@
+//! The shared, asynchronous face of one [`Engine`](crate::engine::Engine).
+//!
+//! Every change goes through one function that takes the lock, changes the engine, releases the lock and then wakes whom the change
+//! concerns. Each waiter keeps its own timer, and whoever comes by grants everything that is due, to everybody: no future drives
+//! another's progress, so a future that is parked, or dropped, holds nobody up.
+
+mod acquire;
+mod alarm;
+mod builder;
+mod clock;
+mod handle;
+mod observe;
+mod permit;
+mod place;
+mod shared;
+mod snapshot;
+
+pub use acquire::Acquire;
+pub use builder::LimiterBuilder;
+pub use handle::Limiter;
+pub use permit::Permit;
+pub use snapshot::{Budget, Counters, Regime, Snapshot};
+
+pub(crate) use alarm::Alarm;
+pub(crate) use clock::wall;
+pub(crate) use observe::observe;
+pub(crate) use place::Place;
+pub(crate) use shared::Shared;

@@ -1,0 +1,64 @@
+use std::time::Duration;
+
+use super::shared::Shared;
+use crate::{
+    audit,
+    engine::{Answer, Flight, Reading},
+    feedback::{Feedback, Unit},
+};
+
+/// After a refusal whose reset has just passed: dates have a grain of one second, so it may still be ahead by that much.
+const DATE_GRAIN: Duration = Duration::from_secs(1);
+
+/// Applies what a response said, and returns what that changed and how long the request took. `flight` names the request it answers, `seq` its number in the records; without them it counts as news.
+pub(crate) fn observe(
+    shared: &Shared,
+    seq: Option<u64>,
+    flight: Option<Flight>,
+    feedback: &Feedback,
+) -> (audit::Answered, Duration) {
+    let readings: Vec<Reading<'_>> = (feedback.budgets.iter())
+        .map(|budget| Reading {
+            name: budget.name.as_deref(),
+            limit: budget.limit,
+            remaining: budget.remaining,
+            reset: budget.reset,
+            paces: budget.unit == Unit::Requests,
+        })
+        .collect();
+    let asked = (feedback.hold.as_ref())
+        .map(|hold| hold.wait)
+        .filter(|wait| !wait.is_zero());
+    let answer = Answer {
+        refused: feedback.refused,
+        wait: asked.or_else(|| feedback.reset_on_refusal()),
+        least_backoff: (readings.iter())
+            .any(|reading| reading.reset == Some(Duration::ZERO))
+            .then_some(DATE_GRAIN)
+            .unwrap_or_default(),
+        readings: &readings,
+    };
+    let (correction, now) = shared.apply(|state, now| {
+        let correction = match flight {
+            Some(flight) => state.engine.answer(now, flight, &answer),
+            None => state.engine.reconcile(now, &answer),
+        };
+        state.counters.throttled += u64::from(feedback.refused);
+        state.counters.malformed += u64::from(feedback.malformed_count);
+        state.counters.pauses += u64::from(correction.paused.is_some());
+        (correction, now)
+    });
+    for malformed in &feedback.malformed {
+        audit::malformed(&shared.name, seq, malformed);
+    }
+    if let Some(pause) = correction.paused {
+        let field = feedback.hold.as_ref().map(|hold| hold.field);
+        audit::paused(&shared.name, seq, answer.wait, field, pause, now);
+    }
+    let answered = audit::Answered {
+        refused: feedback.refused,
+        correction,
+    };
+    let elapsed = flight.map_or(Duration::ZERO, |flight| now.since(flight.sent()));
+    (answered, elapsed)
+}

@@ -1,0 +1,117 @@
+use std::{
+    array,
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Waker},
+};
+
+use super::{clock::Clock, snapshot::Counters};
+use crate::engine::{Departure, Engine, TicketId, Time};
+
+/// How many tasks are woken in one go between two holds of the lock.
+const BATCH: usize = 32;
+
+/// What all handles of one limiter share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    pub(crate) name: Box<str>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) engine: Engine,
+    pub(crate) counters: Counters,
+    /// The task behind each waiting ticket, by its slot.
+    wakers: Vec<Option<Waker>>,
+}
+
+impl Shared {
+    pub(crate) fn new(name: Box<str>, engine: Engine) -> Self {
+        Self {
+            clock: Clock::default(),
+            name,
+            state: Mutex::new(State {
+                engine,
+                counters: Counters::default(),
+                wakers: Vec::new(),
+            }),
+        }
+    }
+
+    /// Changes the state; afterwards, with the lock released, wakes everybody the change concerns.
+    ///
+    /// `change` must not call foreign code.
+    pub(crate) fn apply<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
+        let mut state = self.lock();
+        // Read under the lock, so that changes are in the order of their times.
+        let now = self.clock.now();
+        let result = change(&mut state, now);
+        while let Some(first) = state.next_woken() {
+            let mut batch: [Option<Waker>; BATCH] = array::from_fn(|_| None);
+            batch[0] = Some(first);
+            let mut full = true;
+            for place in &mut batch[1..] {
+                *place = state.next_woken();
+                if place.is_none() {
+                    full = false;
+                    break;
+                }
+            }
+            drop(state);
+            batch.into_iter().flatten().for_each(Waker::wake);
+            if !full {
+                return result;
+            }
+            state = self.lock();
+        }
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No foreign code runs under the lock, so a poisoned one holds a sound state all the same.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Remembers the task to wake for a ticket. Returns what was remembered before, to be dropped outside the lock.
+    pub(crate) fn remember(&mut self, id: TicketId, cx: &Context<'_>) -> Option<Waker> {
+        if self.wakers.len() <= id.slot() {
+            self.wakers.resize(self.engine.slots(), None);
+        }
+        match &mut self.wakers[id.slot()] {
+            Some(known) if known.will_wake(cx.waker()) => None,
+            place => place.replace(cx.waker().clone()),
+        }
+    }
+
+    /// Counts what became of a ticket, and forgets the task behind it unless it waits.
+    pub(crate) fn settle<T>(&mut self, id: TicketId, departure: &Departure<T>) -> Option<Waker> {
+        match departure {
+            Departure::Wait(_) => return None,
+            Departure::Sent(_) => {}
+            Departure::Refused(_) => self.counters.refused += 1,
+        }
+        self.forget(id)
+    }
+
+    /// Forgets the task behind a ticket that is gone. The waker is to be dropped outside the lock.
+    pub(crate) fn forget(&mut self, id: TicketId) -> Option<Waker> {
+        let waker = self.wakers.get_mut(id.slot()).and_then(Option::take);
+        if self.engine.slots() == 0 && !self.wakers.is_empty() {
+            // The engine gave its memory back; all places are empty.
+            self.wakers = Vec::new();
+        }
+        waker
+    }
+
+    fn next_woken(&mut self) -> Option<Waker> {
+        while let Some(id) = self.engine.take_woken() {
+            if let Some(waker) = self.wakers.get_mut(id.slot()).and_then(Option::take) {
+                return Some(waker);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,125 @@
+use std::time::Duration;
+
+use crate::engine::{Cause, View};
+
+/// What a limiter looks like at one instant.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// The limiter's name.
+    pub name: String,
+    /// Tokens there now. Zero during a pause.
+    pub level: f64,
+    /// The rate in use, in units a second: the configured one, or lower by what the server said.
+    pub rate: f64,
+    /// The configured rate, in units a second.
+    pub configured_rate: f64,
+    /// The configured burst.
+    pub burst: u32,
+    /// How many callers wait in line.
+    pub queue_len: usize,
+    /// Cost granted to callers that have not sent yet.
+    pub held: u64,
+    /// Cost of the requests sent through a layer and not answered yet.
+    pub in_flight: u64,
+    /// What is left of the pause under way, and what set it.
+    pub pause: Option<(Duration, Cause)>,
+    /// The budgets the server announced that still run.
+    pub windows: Vec<Budget>,
+    /// All of this in one word.
+    pub regime: Regime,
+    /// What happened since the limiter was made.
+    pub counters: Counters,
+}
+
+/// A budget the server announced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Budget {
+    /// The policy's name, if the server gave one.
+    pub name: Option<String>,
+    /// What the server allows in the whole window.
+    pub limit: Option<u64>,
+    /// What is left of it, as far as is known.
+    pub left: u64,
+    /// Time until it is renewed.
+    pub reset: Duration,
+}
+
+/// What a limiter is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Regime {
+    /// The bucket is full and nobody waits.
+    Idle,
+    /// Requests leave as they come.
+    Pacing,
+    /// Callers wait in line.
+    Queueing,
+    /// Nothing is sent: the server, or the application, asked for a pause.
+    Paused,
+}
+
+/// Events counted since the limiter was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Requests and permits let through.
+    pub sent: u64,
+    /// Callers told no.
+    pub refused: u64,
+    /// Callers that left before their turn.
+    pub cancelled: u64,
+    /// Requests the server refused because of their rate.
+    pub throttled: u64,
+    /// Pauses begun or extended.
+    pub pauses: u64,
+    /// Header fields that could not be read.
+    pub malformed: u64,
+}
+
+impl Snapshot {
+    pub(super) fn new(
+        name: &str,
+        configured_rate: f64,
+        burst: u32,
+        view: View,
+        now: crate::engine::Time,
+        counters: Counters,
+    ) -> Self {
+        let counters = Counters {
+            sent: view.sent,
+            ..counters
+        };
+        let pause = view
+            .pause
+            .map(|pause| (pause.until.since(now), pause.cause));
+        let regime = match () {
+            () if pause.is_some() => Regime::Paused,
+            () if view.queue_len > 0 => Regime::Queueing,
+            () if view.level < f64::from(burst) => Regime::Pacing,
+            () => Regime::Idle,
+        };
+        Self {
+            name: name.to_owned(),
+            level: view.level,
+            rate: view.rate,
+            configured_rate,
+            burst,
+            queue_len: view.queue_len,
+            held: view.held,
+            in_flight: view.in_flight,
+            pause,
+            windows: (view.windows.into_iter())
+                .map(|window| Budget {
+                    reset: window.reset.since(now),
+                    name: window.name.map(String::from),
+                    limit: window.limit,
+                    left: window.left,
+                })
+                .collect(),
+            regime,
+            counters,
+        }
+    }
+}
