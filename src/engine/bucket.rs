@@ -12,26 +12,35 @@ use super::{
     time::{Time, nanos},
 };
 
-/// Timers have a grain and machines wake late: while callers wait, this much lateness is not lost.
+/// Timers have a grain and machines wake late: this much lateness is not lost.
 pub(super) const SLACK: Duration = Duration::from_millis(10);
+
+/// No bound on the level.
+pub(super) const UNBOUNDED: i128 = i128::MAX / 4;
 
 const SCALE: u32 = 32;
 
 /// Tokens, in credits, at a point in time.
+///
+/// There are two levels. From `level` tokens are set aside for callers in line, each at the time it is due; it is what callers see and
+/// wait for. `room` counts what really leaves: it holds at most the burst and the [`SLACK`], and a request leaves only if it has room.
+/// So whatever becomes of tokens set aside (collected late, never, or all at once after a stall), the ceiling holds.
 #[derive(Debug, Clone)]
 pub(super) struct Bucket {
     level: i128,
+    room: i128,
     updated: Time,
     token: i128,
     full_rate: u64,
     burst: i128,
 }
 
-/// A stretch of time in which tokens come at one rate and the bucket holds at most `cap` credits.
+/// A stretch of time in which tokens come at one rate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment {
     pub(super) end: Time,
     pub(super) rate: u64,
+    /// The most `level` may be.
     pub(super) cap: i128,
     /// Tokens may come but none may go: the server asked for a pause.
     pub(super) closed: bool,
@@ -42,11 +51,13 @@ impl Bucket {
     pub(super) fn new(quota: &Quota, now: Time) -> Self {
         let token = i128::from(nanos(quota.period())) << SCALE;
         let burst = token * i128::from(quota.burst_size());
+        let full_rate = u64::from(quota.amount()) << SCALE;
         Self {
             level: burst,
+            room: burst + slack(full_rate),
             updated: now,
             token,
-            full_rate: u64::from(quota.amount()) << SCALE,
+            full_rate,
             burst,
         }
     }
@@ -76,18 +87,36 @@ impl Bucket {
         self.updated
     }
 
-    /// What may be there above the burst while callers wait: [`SLACK`] at `rate`.
-    pub(super) fn slack(rate: u64) -> i128 {
-        i128::from(rate) * i128::from(nanos(SLACK))
-    }
-
     /// Tokens a second at `rate` credits a nanosecond.
     pub(super) fn per_second(&self, rate: u64) -> f64 {
         rate as f64 * 1e9 / self.token as f64
     }
 
+    /// Sets tokens aside.
     pub(super) fn take(&mut self, credits: i128) {
         self.level -= credits;
+    }
+
+    /// Lets tokens that were set aside leave, if there is room. `idle`: they were set aside for longer than the slack.
+    ///
+    /// What came meanwhile cannot be used on top of them, so the level is at most what there is room for.
+    pub(super) fn depart(&mut self, credits: i128, idle: bool, rate: u64) -> bool {
+        if self.room < credits {
+            return false;
+        }
+        self.room -= credits;
+        let room = if idle {
+            (self.room - slack(rate)).max(0)
+        } else {
+            self.room
+        };
+        self.clamp(room);
+        true
+    }
+
+    /// Takes back tokens there was no room for: they come again when there is.
+    pub(super) fn put_off(&mut self, credits: i128) {
+        self.level = (self.level + credits).min(self.room);
     }
 
     /// Gives credits back, at most up to `cap`.
@@ -104,6 +133,8 @@ impl Bucket {
     pub(super) fn accrue(&mut self, stop: Time, segment: &Segment) {
         let earned = earned(segment.rate, stop.since(self.updated));
         self.level = self.level.saturating_add(earned).min(segment.cap);
+        let most = self.burst + slack(segment.rate);
+        self.room = self.room.saturating_add(earned).min(most);
         self.updated = self.updated.max(stop);
     }
 
@@ -141,6 +172,11 @@ impl Time {
         let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
         Self::from_nanos(self.as_nanos().saturating_add(nanos))
     }
+}
+
+/// What may be there above the burst: [`SLACK`] at `rate`.
+pub(super) fn slack(rate: u64) -> i128 {
+    i128::from(rate) * i128::from(nanos(SLACK))
 }
 
 /// Credits that `elapsed` brings at `rate`.

@@ -2,7 +2,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use super::{
     answer::{Answer, Cause, Correction, Flight, Pause, View},
-    bucket::{Bucket, SLACK, Segment},
+    bucket::{Bucket, SLACK, Segment, UNBOUNDED, slack},
     config::Config,
     quota::ConfigError,
     rate::Rate,
@@ -60,7 +60,7 @@ pub enum Poll {
 pub enum Departure<T = Grant> {
     /// It is sent; the ticket is gone.
     Sent(T),
-    /// What it had been granted is gone (a pause came, or it was held too long); it waits at the front of the line.
+    /// What it had been granted is gone (a pause came, or others used the room meanwhile); it waits at the front of the line.
     Wait(Time),
     /// It will never be granted; the ticket is gone.
     Refused(Refusal),
@@ -247,20 +247,7 @@ impl Engine {
         match self.poll(now, id) {
             Poll::Wait(until) => Departure::Wait(until),
             Poll::Refused(refusal) => Departure::Refused(refusal),
-            Poll::Granted => {
-                let ticket = self
-                    .tickets
-                    .get(id)
-                    .expect("a granted ticket is in the slab");
-                let (cost, seq) = (ticket.cost, ticket.seq);
-                let waited = ticket.granted.since(ticket.arrived);
-                let reason = self.reason(ticket);
-                self.clamp_beside(self.idle());
-                self.tickets.unlink(&mut self.held, id);
-                self.tickets.remove(id);
-                self.held_cost -= u64::from(cost);
-                Departure::Sent(self.depart(seq, cost, waited, reason, tracked))
-            }
+            Poll::Granted => self.send_held(id, tracked),
         }
     }
 
@@ -275,7 +262,14 @@ impl Engine {
         let seq = self.seq;
         self.admit(cost, Some(Duration::ZERO))
             .map_err(|refusal| (seq, refusal))?;
-        self.take(cost);
+        let credits = self.bucket.credits(u64::from(cost));
+        let rate = self.segment(self.now).rate;
+        self.bucket.take(credits);
+        if !self.bucket.depart(credits, false, rate) {
+            self.bucket.put_off(credits);
+            let wait = self.due(u64::from(cost)).since(self.now);
+            return Err((seq, Refusal::WouldWait(wait)));
+        }
         Ok(self.depart(seq, cost, Duration::ZERO, WaitReason::None, false))
     }
 
@@ -473,6 +467,34 @@ impl Engine {
         }
     }
 
+    fn send_held(&mut self, id: TicketId, tracked: bool) -> Departure {
+        let ticket = self
+            .tickets
+            .get(id)
+            .expect("a granted ticket is in the slab");
+        let (cost, seq) = (ticket.cost, ticket.seq);
+        let waited = ticket.granted.since(ticket.arrived);
+        let idle = self.now.since(ticket.granted) > SLACK;
+        let reason = self.reason(ticket);
+        let credits = self.bucket.credits(u64::from(cost));
+        let rate = self.segment(self.now).rate;
+        self.tickets.unlink(&mut self.held, id);
+        self.held_cost -= u64::from(cost);
+        if self.bucket.depart(credits, idle, rate) {
+            self.tickets.remove(id);
+            return Departure::Sent(self.depart(seq, cost, waited, reason, tracked));
+        }
+        // Granted more than could leave at once: its turn is the next there is room for.
+        self.bucket.put_off(credits);
+        self.set_state(id, State::Revoked);
+        match self.poll(self.now, id) {
+            Poll::Refused(refusal) => Departure::Refused(refusal),
+            Poll::Wait(until) => Departure::Wait(until),
+            // Not before there is room, and there is none now.
+            Poll::Granted => Departure::Wait(self.now),
+        }
+    }
+
     /// Takes a ticket out, whatever its state, and lets others profit.
     fn leave(&mut self, id: TicketId) {
         let Some(ticket) = self.tickets.get(id) else {
@@ -489,7 +511,7 @@ impl Engine {
             State::Held => {
                 self.tickets.unlink(&mut self.held, id);
                 self.held_cost -= cost;
-                let cap = self.segment(self.now).cap;
+                let cap = self.cap(self.now).min(self.bucket.burst());
                 self.bucket.give(self.bucket.credits(cost), cap);
             }
             State::Revoked | State::Refused(_) | State::Free => {}
@@ -614,7 +636,7 @@ impl Engine {
         while let Some(id) = self.tickets.front(&self.held) {
             self.revoke(id);
         }
-        self.bucket.clamp(self.segment(self.now).cap);
+        self.bucket.clamp(self.cap(self.now));
         if self.tolerate_pause().is_err() {
             self.eject(Ejected::Paused);
         }
@@ -630,7 +652,7 @@ impl Engine {
         let cost = u64::from(ticket.cost);
         self.tickets.unlink(&mut self.held, id);
         self.held_cost -= cost;
-        let cap = self.segment(self.now).cap;
+        let cap = self.cap(self.now);
         self.bucket.give(self.bucket.credits(cost), cap);
     }
 
@@ -677,8 +699,7 @@ impl Engine {
             }
             self.tickets.unlink(&mut self.waiting, id);
             self.queued_cost -= u64::from(cost);
-            self.make_room(cost);
-            self.take(cost);
+            self.bucket.take(self.bucket.credits(u64::from(cost)));
             self.held_cost += u64::from(cost);
             self.tickets.push_back(&mut self.held, id);
             if let Some(ticket) = self.tickets.get_mut(id) {
@@ -688,6 +709,7 @@ impl Engine {
             self.woken.push_back(id);
             granted = true;
         }
+        self.bucket.clamp(self.cap(self.now));
         if self.waiting.is_empty() {
             self.gaps = false;
         } else if granted && self.gaps {
@@ -704,56 +726,6 @@ impl Engine {
                     .windows
                     .closed_until(self.in_flight + self.held_cost + cost)
                     == Time::ZERO)
-    }
-
-    fn take(&mut self, cost: u32) {
-        self.bucket.take(self.bucket.credits(u64::from(cost)));
-    }
-
-    /// Makes room in the burst for `cost` beside reservations held idle: they count towards the burst, and the oldest lapse if that
-    /// leaves too little.
-    fn make_room(&mut self, cost: u32) {
-        let mut idle = self.idle();
-        if idle == 0 {
-            return;
-        }
-        let room = self.bucket.burst() - self.bucket.credits(u64::from(cost));
-        while idle > 0 && self.bucket.credits(idle) > room {
-            let Some(id) = self.tickets.front(&self.held) else {
-                break;
-            };
-            let Some(ticket) = self.tickets.get_mut(id) else {
-                break;
-            };
-            let cost = u64::from(ticket.cost);
-            ticket.state = State::Revoked;
-            self.tickets.unlink(&mut self.held, id);
-            self.held_cost -= cost;
-            idle = idle.saturating_sub(cost);
-        }
-        self.clamp_beside(idle);
-    }
-
-    /// Cost of the reservations held for longer than the slack.
-    fn idle(&self) -> u64 {
-        let mut idle = 0;
-        let mut next = self.tickets.front(&self.held);
-        while let Some(ticket) = next.and_then(|id| self.tickets.get(id)) {
-            if self.now.since(ticket.granted) <= SLACK {
-                break;
-            }
-            idle += u64::from(ticket.cost);
-            next = next.and_then(|id| self.tickets.next(id));
-        }
-        idle
-    }
-
-    /// Level and idle reservations together are at most one burst.
-    fn clamp_beside(&mut self, idle: u64) {
-        if idle > 0 {
-            let rest = self.bucket.burst() - self.bucket.credits(idle);
-            self.bucket.clamp(rest.max(0));
-        }
     }
 
     /// After an answer: a budget may have more or less left than those in line reckoned with.
@@ -828,31 +800,40 @@ impl Engine {
 
     /// What holds at `at`, and until when.
     fn segment(&self, at: Time) -> Segment {
-        let (limit, mut end) = self.windows.rate_at(at);
+        let (limit, end) = self.windows.rate_at(at);
         let rate = self.rate.current().min(limit);
         if let Some(pause) = self.pause.filter(|pause| pause.until > at) {
-            // One token is there at the end of a pause, so that one request tests it and no volley follows.
             return Segment {
                 end: end.min(pause.until),
                 rate,
-                cap: self.bucket.token().min(self.bucket.burst()),
+                cap: self.cap(at),
                 closed: true,
             };
         }
-        let busy = !self.waiting.is_empty();
-        let mut cap = self.bucket.burst();
-        if busy || at < self.busy_until {
-            cap += Bucket::slack(rate);
-            if !busy {
-                end = end.min(self.busy_until);
-            }
-        }
+        // While callers wait, each is given its tokens at the time they are due, however late anybody looks; so nothing overflows.
+        let waits = !self.waiting.is_empty();
         Segment {
-            end,
+            end: if !waits && at < self.busy_until {
+                end.min(self.busy_until)
+            } else {
+                end
+            },
             rate,
-            cap,
+            cap: if waits { UNBOUNDED } else { self.cap(at) },
             closed: false,
         }
+    }
+
+    /// The most that may be left at `at` when everybody who is due has been served.
+    fn cap(&self, at: Time) -> i128 {
+        if self.pause.is_some_and(|pause| pause.until > at) {
+            // One token is there at the end of a pause, so that one request tests it and no volley follows.
+            return self.bucket.token().min(self.bucket.burst());
+        }
+        let recently = !self.waiting.is_empty() || at < self.busy_until;
+        let (limit, _) = self.windows.rate_at(at);
+        let slack = recently.then(|| slack(self.rate.current().min(limit)));
+        self.bucket.burst() + slack.unwrap_or(0)
     }
 
     /// What a caller waited for: the last pause, if it stood in line during it.

@@ -11,10 +11,12 @@
 //!
 //! # A granted ticket that is not sent
 //!
-//! Its tokens are set aside. They go back when it is cancelled. A pause takes them, because nothing may be sent inside it; and after
-//! 10 ms idle they lapse as soon as they would, together with what is given to others, exceed one burst. Either way the ticket keeps
-//! its number: when it is sent after all, it waits at the front of the line. So neither a service held ready for an hour nor one
-//! called in the middle of a pause sends more than the law allows, and nobody waits for it.
+//! Its tokens are set aside and go back when it is cancelled. Nobody waits for it: tokens for those behind come all the same. But what
+//! really leaves is counted a second time, when it leaves: never more than the burst, and 10 ms worth of tokens for late timers, on
+//! top of the rate. A ticket that was held for long may therefore find no room when it is sent, and a pause takes what was set aside,
+//! because nothing may be sent inside it. Either way the ticket keeps its number and waits at the front of the line. So neither a
+//! service held ready for an hour, nor one called in the middle of a pause, nor a machine that stood still for a minute sends more
+//! than the law allows.
 //!
 //! # Rounding
 //!

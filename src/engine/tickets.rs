@@ -24,7 +24,7 @@ pub(super) enum State {
     Waiting,
     /// Holds its tokens since `granted`, has not been sent.
     Held,
-    /// Was granted, lost its tokens to a pause or to lapse; will stand at the front again when it is sent.
+    /// Was granted and lost its tokens; stands at the front of the line again when it asks.
     Revoked,
     /// Will be told so when it asks next.
     Refused(Ejected),

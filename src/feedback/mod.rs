@@ -1,64 +1,36 @@
-//! stub
-use std::time::{Duration, SystemTime};
-/// .
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Feedback {
-    /// .
-    pub refused: bool,
-    /// .
-    pub hold: Option<Hold>,
-    /// .
-    pub budgets: Vec<Budget>,
-    /// .
-    pub malformed: Vec<Malformed>,
-    /// .
-    pub malformed_count: u32,
-}
-/// .
-#[derive(Debug, Clone, PartialEq)]
-pub struct Hold {
-    /// .
-    pub wait: Duration,
-    /// .
-    pub field: &'static str,
-}
-/// .
-#[derive(Debug, Clone, PartialEq)]
-pub struct Budget {
-    /// .
-    pub name: Option<Box<str>>,
-    /// .
-    pub limit: Option<u64>,
-    /// .
-    pub remaining: Option<u64>,
-    /// .
-    pub reset: Option<Duration>,
-    /// .
-    pub window: Option<Duration>,
-    /// .
-    pub unit: Unit,
-}
-/// .
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Unit {
-    /// .
-    Requests,
-}
-/// .
-#[derive(Debug, Clone, PartialEq)]
-pub struct Malformed {
-    /// .
-    pub field: Box<str>,
-    /// .
-    pub why: u8,
-}
-/// .
-pub fn read(_: http::StatusCode, _: &http::HeaderMap, _: SystemTime) -> Feedback {
-    Feedback::default()
-}
-impl Feedback {
-    /// .
-    pub fn reset_on_refusal(&self) -> Option<Duration> {
-        None
-    }
-}
+//! What a response head says about the server's limits.
+//!
+//! [`read`] is a pure function from status, headers and wall clock to [`Feedback`]: whether this is a refusal, how long the
+//! server asks to wait, and which budgets it showed. It knows `Retry-After` in all its forms (RFC 9110), the IETF fields
+//! `RateLimit` and `RateLimit-Policy` of drafts 00 to 10, and the families of `X-RateLimit-*` names with their many units.
+//!
+//! Where honest readers may differ it takes the reading that never sends earlier. What it cannot read is no information:
+//! never a wait of zero, and never a panic. It looks at a bounded part of every value, keeps a bounded number of budgets,
+//! and allocates nothing for a response without rate fields.
+
+mod answer;
+mod budget;
+mod date;
+mod dispatch;
+mod duration;
+mod malformed;
+mod name;
+mod number;
+mod pairs;
+mod ratelimit;
+mod reader;
+mod retry_after;
+mod sheet;
+mod slot;
+mod value;
+mod weigh;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Feedback, Hold, MAX_BUDGETS, MAX_MALFORMED, Scope};
+pub use budget::{Budget, Unit};
+pub use malformed::{Fault, Malformed};
+pub use reader::{Reader, read};
+pub use value::TimeForm;

@@ -6,7 +6,6 @@ use crate::engine::{Grant, WaitReason};
 ///
 /// What it cost has been taken; dropping it gives nothing back.
 #[derive(Debug, Clone, PartialEq)]
-#[must_use = "a permit that is not used wastes its tokens"]
 pub struct Permit {
     grant: Grant,
 }

@@ -1,0 +1,370 @@
+//! Calendar dates as servers write them.
+//!
+//! RFC 9110 section 5.6.7 obliges a recipient to read IMF-fixdate and the two obsolete forms. Real servers also send a
+//! wrong weekday, `UTC` for `GMT`, a numeric offset, a one-digit day, the text of a JavaScript `Date`, and ISO 8601. All
+//! of them say plainly which instant is meant; a date and time without a zone in any other form does not, and is refused.
+
+use std::time::{Duration, SystemTime};
+
+use super::number::billionths;
+
+/// An instant on the UTC time line, in nanoseconds since 1970; can lie before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Moment(i128);
+
+const BILLION: i128 = 1_000_000_000;
+
+impl Moment {
+    /// `nanos` after the start of 1970.
+    pub(super) fn since_epoch(since: Duration) -> Self {
+        Self(nanos(since))
+    }
+
+    /// From this instant until `other`; zero if that is past.
+    pub(super) fn until(self, other: Self) -> Duration {
+        let nanos = other.0.saturating_sub(self.0).max(0);
+        let secs = u64::try_from(nanos / BILLION).unwrap_or(u64::MAX);
+        // The remainder of a division by a billion always fits.
+        Duration::new(secs, u32::try_from(nanos % BILLION).unwrap_or_default())
+    }
+
+    fn from_civil(date: Civil, offset_minutes: i64) -> Option<Self> {
+        let days = date.days()?;
+        let secs =
+            days * 86_400 + date.hour * 3600 + date.minute * 60 + date.second - offset_minutes * 60;
+        Some(Self(
+            i128::from(secs) * BILLION + i128::from(date.billionths),
+        ))
+    }
+}
+
+impl From<SystemTime> for Moment {
+    fn from(time: SystemTime) -> Self {
+        match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(after) => Self(nanos(after)),
+            Err(before) => Self(-nanos(before.duration())),
+        }
+    }
+}
+
+/// Reads an HTTP-date in any of its forms, or the text of a JavaScript `Date`.
+///
+/// `now` serves only to place two-digit years (RFC 9110: more than 50 years ahead means the century before).
+pub(super) fn http_date(text: &[u8], now: SystemTime) -> Option<Moment> {
+    let mut date = Civil {
+        second: -1,
+        ..Civil::default()
+    };
+    let (mut day, mut month, mut year, mut offset) = (None, None, None, 0);
+    let words = text
+        .split(|&byte| matches!(byte, b' ' | b'\t' | b','))
+        .filter(|word| !word.is_empty());
+    for (index, word) in words.enumerate() {
+        if index > 8 {
+            return None;
+        }
+        match word {
+            [b'(', ..] => break,
+            _ if word.contains(&b':') && date.second < 0 => date.clock(word)?,
+            [b'0'..=b'9', ..] if word.contains(&b'-') => {
+                let mut parts = word.split(|&byte| byte == b'-');
+                day = Some(digits(parts.next()?, 2)?);
+                month = Some(month_number(parts.next()?)?);
+                year = Some(full_year(parts.next()?, now)?);
+                if parts.next().is_some() {
+                    return None;
+                }
+            }
+            [b'0'..=b'9', ..] if word.len() == 4 => year = Some(digits(word, 4)?),
+            [b'0'..=b'9', ..] if day.is_none() => day = Some(digits(word, 2)?),
+            _ if month_number(word).is_some() && month.is_none() => month = month_number(word),
+            _ if index == 0 && word.iter().all(u8::is_ascii_alphabetic) => {}
+            _ => offset = zone(word)?,
+        }
+    }
+    date = Civil {
+        day: day?,
+        month: month?,
+        year: year?,
+        ..date
+    };
+    if date.second < 0 {
+        None
+    } else {
+        Moment::from_civil(date, offset)
+    }
+}
+
+/// Reads an ISO 8601 or RFC 3339 date and time. Seconds may be missing and the fraction may have any length; the zone may
+/// not be missing.
+pub(super) fn iso_8601(text: &[u8]) -> Option<Moment> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let [y @ .., b'-', m1, m2, b'-', d1, d2] = date else {
+        return None;
+    };
+    let (separator, rest) = rest.split_first()?;
+    if !matches!(separator, b'T' | b't' | b' ') {
+        return None;
+    }
+    let end = rest
+        .iter()
+        .position(|byte| !matches!(byte, b'0'..=b'9' | b':' | b'.'))?;
+    let (clock, zone_text) = rest.split_at_checked(end)?;
+    let zone_text = zone_text.trim_ascii();
+    let mut civil = Civil {
+        year: digits(y, 4)?,
+        month: digits(&[*m1, *m2], 2)?,
+        day: digits(&[*d1, *d2], 2)?,
+        ..Civil::default()
+    };
+    civil.clock(clock)?;
+    Moment::from_civil(civil, zone(zone_text)?)
+}
+
+/// The three-letter name of a month.
+fn month_number(word: &[u8]) -> Option<i64> {
+    const NAMES: &[u8; 36] = b"janfebmaraprmayjunjulaugsepoctnovdec";
+    let [a, b, c] = word else { return None };
+    let word = [
+        a.to_ascii_lowercase(),
+        b.to_ascii_lowercase(),
+        c.to_ascii_lowercase(),
+    ];
+    let index = NAMES.chunks_exact(3).position(|name| name == word)?;
+    i64::try_from(index + 1).ok()
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Civil {
+    year: i64,
+    month: i64,
+    day: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
+    billionths: u32,
+}
+
+impl Civil {
+    /// Days since 1970-01-01, or `None` if there is no such day or time of day.
+    fn days(&self) -> Option<i64> {
+        let leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
+        let length = match self.month {
+            2 if leap => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            1..=12 => 31,
+            _ => return None,
+        };
+        let in_range = (1..=length).contains(&self.day)
+            && (0..24).contains(&self.hour)
+            && (0..60).contains(&self.minute)
+            // A leap second is written as 60.
+            && (0..=60).contains(&self.second);
+        if !in_range {
+            return None;
+        }
+        // A year counted from March ends with the leap day, which makes the lengths of the months before it a straight
+        // line: 153 days in five months.
+        let (year, month) = if self.month > 2 {
+            (self.year, self.month - 3)
+        } else {
+            (self.year - 1, self.month + 9)
+        };
+        let day_of_year = (153 * month + 2) / 5 + self.day - 1;
+        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+        const MARCH_OF_YEAR_0: i64 = 719_468;
+        Some(year * 365 + leap_days + day_of_year - MARCH_OF_YEAR_0)
+    }
+
+    /// `HH:MM`, `HH:MM:SS`, or `HH:MM:SS.fraction`.
+    fn clock(&mut self, text: &[u8]) -> Option<()> {
+        let mut parts = text.split(|&byte| byte == b':');
+        self.hour = digits(parts.next()?, 2)?;
+        self.minute = digits(parts.next()?, 2)?;
+        let seconds = parts.next().unwrap_or(b"00");
+        let (whole, fraction) = match seconds.iter().position(|&byte| byte == b'.') {
+            Some(dot) => (seconds.get(..dot)?, seconds.get(dot + 1..)?),
+            None => (seconds, b"0".as_slice()),
+        };
+        self.second = digits(whole, 2)?;
+        self.billionths = billionths(fraction)?;
+        parts.next().is_none().then_some(())
+    }
+}
+
+fn nanos(duration: Duration) -> i128 {
+    i128::try_from(duration.as_nanos()).unwrap_or(i128::MAX)
+}
+
+/// A number of one to `most` digits.
+fn digits(text: &[u8], most: usize) -> Option<i64> {
+    if text.is_empty() || text.len() > most || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(
+        text.iter()
+            .fold(0, |value, byte| value * 10 + i64::from(byte - b'0')),
+    )
+}
+
+/// The year of an RFC 850 date.
+fn full_year(text: &[u8], now: SystemTime) -> Option<i64> {
+    if text.len() != 2 {
+        return digits(text, 4);
+    }
+    let short = digits(text, 2)?;
+    let Moment(nanos) = now.into();
+    let this_year = 1970 + i64::try_from(nanos / BILLION / 31_556_952).ok()?;
+    let year = this_year - this_year.rem_euclid(100) + short;
+    Some(if year > this_year + 50 {
+        year - 100
+    } else {
+        year
+    })
+}
+
+/// The offset of a zone from UTC in minutes: `GMT`, `UTC`, `UT`, `Z`, `+01:00`, `-0700`, `+02`, `GMT+0100`.
+fn zone(text: &[u8]) -> Option<i64> {
+    let rest = match text {
+        [b'Z' | b'z'] => return Some(0),
+        [a, b, c, rest @ ..] if [a, b, c].map(u8::to_ascii_uppercase) == *b"GMT" => rest,
+        [a, b, c, rest @ ..] if [a, b, c].map(u8::to_ascii_uppercase) == *b"UTC" => rest,
+        [b'U' | b'u', b'T' | b't'] => return Some(0),
+        [b'+' | b'-', ..] => text,
+        _ => return None,
+    };
+    let (sign, clock) = match rest {
+        [] => return Some(0),
+        [b'+', clock @ ..] => (1, clock),
+        [b'-', clock @ ..] => (-1, clock),
+        _ => return None,
+    };
+    let (hours, minutes) = match clock {
+        [_, _] => (clock, b"00".as_slice()),
+        [_, _, b':', minutes @ ..] => (clock.get(..2)?, minutes),
+        [_, _, minutes @ ..] => (clock.get(..2)?, minutes),
+        _ => return None,
+    };
+    let (hours, minutes) = (digits(hours, 2)?, digits(minutes, 2)?);
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(secs)
+    }
+
+    fn http(text: &str) -> Option<Moment> {
+        http_date(text.as_bytes(), at(1_593_120_492))
+    }
+
+    fn iso(text: &str) -> Option<Moment> {
+        iso_8601(text.as_bytes())
+    }
+
+    /// C17: the three forms of RFC 9110 name one instant.
+    #[test]
+    fn three_forms() {
+        let expected = Some(Moment::from(at(1_593_120_612)));
+        assert_eq!(http("Thu, 25 Jun 2020 21:30:12 GMT"), expected);
+        assert_eq!(http("Thursday, 25-Jun-20 21:30:12 GMT"), expected);
+        assert_eq!(http("Thu Jun 25 21:30:12 2020"), expected);
+    }
+
+    #[test]
+    fn lenient_forms() {
+        let expected = Some(Moment::from(at(1_593_120_612)));
+        assert_eq!(
+            http("Mon, 25 Jun 2020 21:30:12 GMT"),
+            expected,
+            "wrong weekday"
+        );
+        assert_eq!(http("Thu, 25 Jun 2020 21:30:12 UTC"), expected);
+        assert_eq!(http("Thu, 25 Jun 2020 23:30:12 +0200"), expected);
+        assert_eq!(http("25 Jun 2020 21:30:12 GMT"), expected);
+        assert_eq!(
+            http("Thu Jun 25 2020 22:30:12 GMT+0100 (Central European Standard Time)"),
+            expected
+        );
+        assert_eq!(
+            http("Mon, 3 Jun 2019 11:00:00 GMT"),
+            http("Mon Jun  3 11:00:00 2019")
+        );
+    }
+
+    #[test]
+    fn no_such_date() {
+        for text in [
+            "Thu, 31 Feb 2020 00:00:00 GMT",
+            "Thu, 00 Jan 2020 00:00:00 GMT",
+            "Thu, 01 Jan 2020 24:00:00 GMT",
+            "Thu, 01 Jan 2020 00:61:00 GMT",
+            "Thu, 01 Jan 2020 00:00:00 EST",
+            "Thu, 01 Jan 2020",
+            "Thu, Jan 2020 00:00:00 GMT",
+            "never",
+            "",
+        ] {
+            assert_eq!(http(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn two_digit_years_turn_over_fifty_years_ahead() {
+        assert!(http("Sunday, 06-Nov-94 08:49:37 GMT") < http("Thu Jun 25 21:30:12 2020"));
+        assert_eq!(
+            http("Wednesday, 06-Nov-69 08:49:37 GMT"),
+            http("Wed, 06 Nov 2069 08:49:37 GMT")
+        );
+        assert_eq!(
+            http("Friday, 06-Nov-71 08:49:37 GMT"),
+            http("Sat, 06 Nov 1971 08:49:37 GMT")
+        );
+    }
+
+    #[test]
+    fn iso_forms() {
+        let expected = iso("2026-01-01T00:00:30Z");
+        assert_eq!(expected, Some(Moment::from(at(1_767_225_630))));
+        assert_eq!(iso("2026-01-01T01:00:30+01:00"), expected);
+        assert_eq!(iso("2026-01-01T01:00:30+0100"), expected);
+        assert_eq!(iso("2026-01-01T00:00:30.0000000Z"), expected);
+        assert_eq!(iso("2026-01-01 00:00:30 UTC"), expected);
+        assert_eq!(iso("2024-12-10T15:20Z"), iso("2024-12-10T15:20:00Z"));
+        assert_eq!(
+            iso("2020-05-04T12:23:41.6181792Z"),
+            Some(Moment::from(
+                at(1_588_595_021) + Duration::from_nanos(618_179_200)
+            ))
+        );
+    }
+
+    #[test]
+    fn a_date_without_a_zone_cannot_be_placed() {
+        for text in [
+            "2024-01-01 00:00:41",
+            "2024-01-01T00:00:41",
+            "2024-01-01",
+            "2024-13-01T00:00:00Z",
+        ] {
+            assert_eq!(iso(text), None, "{text}");
+        }
+        assert_eq!(http("24.12.2030 00:00:00"), None);
+    }
+
+    #[test]
+    fn agrees_with_a_strict_parser_over_many_centuries() {
+        for secs in (0..253_402_300_799u64).step_by(86_400 * 37 + 3_671) {
+            let text = httpdate::fmt_http_date(at(secs));
+            assert_eq!(
+                http_date(text.as_bytes(), at(0)),
+                Some(Moment::from(at(secs))),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Lengths of time written with units or words.
+
+use std::time::Duration;
+
+use super::number::Decimal;
+
+/// Reads a duration as Go prints it: `6m0s`, `20m52.666s`, `565.087221ms`, `7h12m0s`. Also takes `d` for days, which Go
+/// does not print but other servers do. Rounded up.
+pub(super) fn go_duration(text: &[u8]) -> Option<Duration> {
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest
+            .iter()
+            .position(|byte| !matches!(byte, b'0'..=b'9' | b'.'))?;
+        let (number, tail) = rest.split_at_checked(end)?;
+        let number = Decimal::parse(number).ok()?;
+        // Two-letter units first: `ms` is no `m` followed by `s`.
+        let (part, tail) = match tail {
+            [b'm', b's', tail @ ..] => (number.duration(1_000), tail),
+            [b'u', b's', tail @ ..] => (number.duration(1_000_000), tail),
+            // The micro sign and the Greek letter mu, both of which Go accepts.
+            [0xC2, 0xB5, b's', tail @ ..] | [0xCE, 0xBC, b's', tail @ ..] => {
+                (number.duration(1_000_000), tail)
+            }
+            [b'n', b's', tail @ ..] => (number.duration(1_000_000_000), tail),
+            [b's', tail @ ..] => (number.duration(1), tail),
+            [b'm', tail @ ..] => (times(number, 60), tail),
+            [b'h', tail @ ..] => (times(number, 3_600), tail),
+            [b'd', tail @ ..] => (times(number, 86_400), tail),
+            _ => return None,
+        };
+        total = total.saturating_add(part);
+        rest = tail;
+    }
+    (!text.is_empty()).then_some(total)
+}
+
+/// What a word says about the length of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WindowWord {
+    /// So many seconds.
+    Seconds(u64),
+    /// A calendar month or year: a window, but without a fixed length.
+    Calendar,
+}
+
+/// Reads one word of a field name or value: `minute`, `daily`, `perhour`, `24hour`, `10s`, `5h`.
+///
+/// A plural needs its number (`10-seconds`, given as `count`): without one it is more likely the thing counted, as in
+/// `audio-seconds`.
+pub(super) fn window_word(word: &str, count: Option<u64>) -> Option<WindowWord> {
+    let word = word.strip_prefix("per").unwrap_or(word);
+    let unit_at = word.bytes().position(|byte| !byte.is_ascii_digit())?;
+    let (number, unit) = word.split_at_checked(unit_at)?;
+    let count = if number.is_empty() {
+        count
+    } else {
+        Some(number.parse().ok()?)
+    };
+    let seconds = match unit {
+        // The truncated word is what a well-known shop platform sends.
+        "second" | "sec" | "secondly" | "secon" => 1,
+        "minute" | "min" | "minutely" => 60,
+        "hour" | "hourly" | "hr" => 3_600,
+        "day" | "daily" | "today" => 86_400,
+        "week" | "weekly" => 604_800,
+        "month" | "monthly" | "year" | "yearly" => return Some(WindowWord::Calendar),
+        "s" | "seconds" | "secs" if count.is_some() => 1,
+        "m" | "minutes" | "mins" if count.is_some() => 60,
+        "h" | "hours" | "hrs" if count.is_some() => 3_600,
+        "d" | "days" if count.is_some() => 86_400,
+        _ => return None,
+    };
+    let seconds = count.unwrap_or(1).checked_mul(seconds)?;
+    (seconds > 0).then_some(WindowWord::Seconds(seconds))
+}
+
+fn times(number: Decimal, seconds: u32) -> Duration {
+    number.duration(1).saturating_mul(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C20: no leading digits taken for the whole.
+    #[test]
+    fn go_durations() {
+        let millis = |text: &str| go_duration(text.as_bytes()).map(|wait| wait.as_millis());
+        assert_eq!(millis("6m0s"), Some(360_000));
+        assert_eq!(millis("1m30s"), Some(90_000));
+        assert_eq!(millis("500ms"), Some(500));
+        assert_eq!(millis("17ms"), Some(17));
+        assert_eq!(millis("1.5s"), Some(1_500));
+        assert_eq!(millis("2m59.56s"), Some(179_560));
+        assert_eq!(millis("23h47m36.648s"), Some(85_656_648));
+        assert_eq!(
+            go_duration("250µs".as_bytes()),
+            Some(Duration::from_micros(250))
+        );
+        assert_eq!(
+            go_duration(b"17.399999999s"),
+            Some(Duration::new(17, 399_999_999))
+        );
+        assert_eq!(
+            go_duration(b"99999999999999999999999h"),
+            Some(Duration::MAX)
+        );
+    }
+
+    #[test]
+    fn not_durations() {
+        for text in [
+            "",
+            "5",
+            "m",
+            "5 s",
+            "3 seconds",
+            "-1s",
+            "5k",
+            "1m5",
+            "1,5s",
+            "5S",
+        ] {
+            assert_eq!(go_duration(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn window_words() {
+        let seconds = |word, count| match window_word(word, count) {
+            Some(WindowWord::Seconds(seconds)) => Some(seconds),
+            _ => None,
+        };
+        assert_eq!(seconds("perhour", None), Some(3_600));
+        assert_eq!(seconds("24hour", None), Some(86_400));
+        assert_eq!(seconds("1m", None), Some(60));
+        assert_eq!(seconds("second", Some(10)), Some(10));
+        assert_eq!(seconds("seconds", None), None);
+        assert_eq!(seconds("5h", None), Some(18_000));
+        assert_eq!(window_word("month", None), Some(WindowWord::Calendar));
+        assert_eq!(window_word("requests", None), None);
+        assert_eq!(window_word("99999999999999999999h", None), None);
+        assert_eq!(window_word("0minute", None), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! `Retry-After` and its cousins: explicit waits.
+//!
+//! RFC 9110 section 10.2.3 allows whole seconds or an HTTP-date. Beyond that the reader takes what can have only one
+//! meaning: fractions, quotes, durations with a unit, ISO 8601, and several values joined into one (the longest counts,
+//! since none of them may be cut short). Signs, words, exponents and thousands separators are no values.
+
+use std::time::Duration;
+
+use super::value::{Clock, TimeForm, joined, trim};
+use super::{Fault, Hold};
+
+/// Fields that are explicit waits by their exact name, and the form of a bare number in them.
+pub(super) const FIELDS: [(&str, TimeForm); 5] = [
+    ("retry-after", TimeForm::Auto),
+    ("retry-after-ms", TimeForm::Millis),
+    ("x-ms-retry-after-ms", TimeForm::Millis),
+    ("x-retry-in", TimeForm::Auto),
+    // gRFC A6: exact, and negative for "do not retry", which is no wait.
+    ("grpc-retry-pushback-ms", TimeForm::Millis),
+];
+
+/// More members than these in one line are noise.
+const MAX_MEMBERS: usize = 8;
+
+/// The explicit waits of one response.
+#[derive(Debug, Default)]
+pub(super) struct Holds {
+    longest: Option<Hold>,
+}
+
+impl Holds {
+    /// Takes one line of a field. Each unreadable member is reported to `malformed`.
+    pub(super) fn read(
+        &mut self,
+        field: &'static str,
+        text: &[u8],
+        form: TimeForm,
+        clock: &Clock<'_>,
+        mut malformed: impl FnMut(Fault),
+    ) {
+        let text = trim(text);
+        if has_thousands(text) {
+            return malformed(Fault::NotATime);
+        }
+        for item in joined(text).take(MAX_MEMBERS) {
+            match clock.hold(item, form) {
+                Ok(wait) => self.push(wait, field),
+                Err(fault) => malformed(fault),
+            }
+        }
+    }
+
+    /// Takes a wait that is known already.
+    pub(super) fn push(&mut self, wait: Duration, field: &'static str) {
+        if self.longest.is_none_or(|longest| wait > longest.wait) {
+            self.longest = Some(Hold { wait, field });
+        }
+    }
+
+    /// The longest wait; the first field named wins a tie.
+    pub(super) fn longest(&self) -> Option<Hold> {
+        self.longest
+    }
+}
+
+/// `1,000` is one number in the grammar of people and two in that of joined lines; a joining proxy writes a blank.
+fn has_thousands(text: &[u8]) -> bool {
+    let mut groups = text.split(|&byte| byte == b',');
+    let number = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
+    groups
+        .next()
+        .is_some_and(|first| (1..=3).contains(&first.len()) && number(first))
+        && groups.next().is_some_and(|group| {
+            group.get(..3).is_some_and(number) && !group.get(3).is_some_and(u8::is_ascii_digit)
+        })
+}

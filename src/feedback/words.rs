@@ -1,0 +1,257 @@
+//! The vocabulary of rate field names.
+
+/// What a field gives about a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Nothing after the marker: a limit, or a whole set of values in one.
+    Bare,
+    Limit,
+    Remaining,
+    Used,
+    /// A time of any form.
+    Reset,
+    /// A second, absolute spelling of the reset beside [`Role::Reset`].
+    ResetAt,
+    /// A time from now, which needs no clock.
+    ResetAfter,
+    Window,
+    Hold,
+    /// The name of the budget, and how well it names it: lower is better.
+    Name(u8),
+    /// `true` if the limit covers everything.
+    Global,
+    /// A list of policies without state.
+    Policy,
+    /// Words that give no role.
+    Other,
+}
+
+/// A role found among the words after a marker.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found<'a> {
+    pub(super) role: Role,
+    pub(super) index: usize,
+    /// What stands before the role in its own word: `daily` in `dailylimit`.
+    pub(super) glued: &'a str,
+    /// How many words after the role belong to it.
+    pub(super) qualifiers: usize,
+    pub(super) millis: bool,
+}
+
+/// What a name without a role word can still be.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unnamed {
+    Role(Role),
+    /// Nothing but a window, whose limit it is (`-daily`).
+    Window,
+}
+
+/// The marker at `word`: what is glued to its front, and how many words it takes.
+pub(super) fn marker<'a>(word: &'a str, next: Option<&str>) -> Option<(&'a str, usize)> {
+    match word {
+        "ratelimit" | "requestlimit" | "floodcontrol" => Some(("", 1)),
+        "rate" if next == Some("limit") => Some(("", 2)),
+        _ => word.strip_suffix("ratelimit").map(|glued| (glued, 1)),
+    }
+}
+
+/// Words before a marker that say whose or which requests are counted. Any other word there is a brand.
+pub(super) fn is_scope(word: &str) -> bool {
+    matches!(
+        word,
+        "app"
+            | "application"
+            | "user"
+            | "client"
+            | "ip"
+            | "account"
+            | "org"
+            | "organization"
+            | "tenant"
+            | "team"
+            | "project"
+            | "key"
+            | "method"
+            | "endpoint"
+            | "route"
+            | "read"
+            | "write"
+            | "search"
+            | "media"
+            | "post"
+            | "burst"
+            | "sustained"
+            | "global"
+            | "daily"
+            | "hourly"
+            | "minute"
+            | "hour"
+            | "day"
+            | "month"
+            | "monthly"
+            | "second"
+            | "request"
+            | "requests"
+            | "token"
+            | "tokens"
+            | "concurrent"
+            | "concurrency"
+    )
+}
+
+/// The role among `words`, the strongest word first: a reset is a reset even beside the word `limit`.
+pub(super) fn role<'a>(words: &[&'a str]) -> Option<Found<'a>> {
+    let mut limit = None;
+    for (index, word) in words.iter().enumerate() {
+        match whole(word).map(|role| (role, "")).or_else(|| glued(word)) {
+            Some((Role::Limit, glued)) => {
+                limit.get_or_insert((index, glued));
+            }
+            Some((role, glued)) => return Some(qualified(words, index, role, glued)),
+            None => {}
+        }
+    }
+    if let Some((index, glued)) = limit {
+        return Some(qualified(words, index, Role::Limit, glued));
+    }
+    // `burst-capacity` is how deep a token bucket is, which is its limit.
+    if let ["burst", "capacity"] = words {
+        return Some(Found {
+            role: Role::Limit,
+            index: 0,
+            glued: "",
+            qualifiers: 1,
+            millis: false,
+        });
+    }
+    let index = words.len().checked_sub(1)?;
+    let role = weak(words.last()?)?;
+    Some(Found {
+        role,
+        index,
+        glued: "",
+        qualifiers: 0,
+        millis: false,
+    })
+}
+
+/// What `words` without a role say.
+pub(super) fn unnamed(words: &[&str]) -> Option<Unnamed> {
+    let role = match words {
+        ["after"] => Role::Hold,
+        ["global"] => Role::Global,
+        ["policy"] => Role::Policy,
+        ["name"] => Role::Name(0),
+        ["bucket"] => Role::Name(1),
+        ["resource"] => Role::Name(2),
+        ["category"] => Role::Name(3),
+        ["class"] => Role::Name(4),
+        ["zone"] => Role::Name(5),
+        ["action"] => Role::Name(6),
+        ["key"] => Role::Name(7),
+        ["by"] => Role::Name(8),
+        ["type"] => Role::Name(9),
+        ["scope"] => Role::Name(SCOPE_RANK),
+        [word] if super::duration::window_word(word, None).is_some() => {
+            return Some(Unnamed::Window);
+        }
+        _ => return None,
+    };
+    Some(Unnamed::Role(role))
+}
+
+/// The rank of `-scope`, which also says whom a refusal concerns.
+pub(super) const SCOPE_RANK: u8 = 10;
+
+/// Words that neither name nor tell apart: what is left of `limit` beside another role, and small words.
+pub(super) fn is_filler(word: &str) -> bool {
+    matches!(word, "limit" | "per" | "this")
+}
+
+/// Ordinary words that can make a rate field of a name without a marker.
+pub(super) fn is_plain(word: &str) -> bool {
+    matches!(word, "limit" | "remaining" | "reset")
+}
+
+/// One spelling for words that name the same window in two fields of one set.
+pub(super) fn canonical(word: &str) -> &str {
+    match word {
+        "secon" => "second",
+        "today" => "day",
+        _ => word,
+    }
+}
+
+/// The word ends in the name of a window: `day`, `appmin`.
+pub(super) fn ends_in_window(word: &str) -> bool {
+    [
+        "second", "sec", "minute", "min", "hour", "day", "daily", "month", "monthly",
+    ]
+    .iter()
+    .any(|end| word.ends_with(end))
+}
+
+fn whole(word: &str) -> Option<Role> {
+    Some(match word {
+        "limit" => Role::Limit,
+        "remaining" => Role::Remaining,
+        "used" | "usage" | "observed" | "consumed" => Role::Used,
+        "reset" | "resets" | "next" => Role::Reset,
+        "resetat" | "resettime" | "resettimestamp" | "resetdate" | "until" => Role::ResetAt,
+        "resetafter" | "resetin" => Role::ResetAfter,
+        "period" | "window" | "interval" | "renewalperiod" => Role::Window,
+        "retry" | "retryafter" => Role::Hold,
+        _ => return None,
+    })
+}
+
+/// A role at the end of a longer word.
+fn glued(word: &str) -> Option<(Role, &str)> {
+    let (front, role) = if let Some(front) = word.strip_suffix("limit") {
+        (front, Role::Limit)
+    } else if let Some(front) = word.strip_suffix("remaining") {
+        (front, Role::Remaining)
+    } else {
+        (word.strip_suffix("reset")?, Role::Reset)
+    };
+    // `nearlimit` and `overlimit` are answers of yes or no.
+    (!matches!(front, "" | "near" | "over")).then_some((role, front))
+}
+
+/// Words that are a role only in the last place, since they also name things.
+fn weak(word: &str) -> Option<Role> {
+    Some(match word {
+        "max" | "maximum" | "total" | "quota" | "lim" => Role::Limit,
+        "rem" | "left" | "available" => Role::Remaining,
+        _ => return None,
+    })
+}
+
+/// Takes the words after a role that belong to it.
+fn qualified<'a>(words: &[&'a str], index: usize, role: Role, glued: &'a str) -> Found<'a> {
+    let mut found = Found {
+        role,
+        index,
+        glued,
+        qualifiers: 0,
+        millis: false,
+    };
+    let timed = matches!(
+        role,
+        Role::Reset | Role::ResetAt | Role::ResetAfter | Role::Window | Role::Hold
+    );
+    for word in words.iter().skip(index + 1) {
+        match *word {
+            "after" | "in" if role == Role::Reset => found.role = Role::ResetAfter,
+            "at" | "time" | "timestamp" | "date" | "epoch" | "utc" if role == Role::Reset => {
+                found.role = Role::ResetAt
+            }
+            "after" | "in" if role == Role::Hold => {}
+            "ms" | "milliseconds" | "millis" if timed => found.millis = true,
+            "s" | "sec" | "secs" | "seconds" | "size" if timed => {}
+            _ => break,
+        }
+        found.qualifiers += 1;
+    }
+    found
+}
