@@ -1,4 +1,85 @@
-//! An outbound throttle for tower HTTP clients.
+//! An outbound throttle for tower HTTP clients: one budget for all your tasks, corrected by what the server says.
+//!
+//! ```
+//! use tower::ServiceBuilder;
+//! use tower_throttle::{Limiter, Quota, ThrottleLayer};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # use http_body_util::Empty;
+//! # use hyper::body::Bytes;
+//! # use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+//! let limiter = Limiter::new(Quota::per_second(2).burst(5))?;
+//! let client = ServiceBuilder::new()
+//!     .layer(ThrottleLayer::new(limiter.clone()))
+//!     .service(Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>());
+//! # drop(client);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Limiter`] is one shared budget: a token bucket with a line in front. [`ThrottleLayer`] puts it before a client: `poll_ready`
+//! waits, in order of arrival, for a token; the response future reads the status and the rate-limit fields of each answer and corrects
+//! the shared budget, so that one clone's 429 slows every clone. Without a client, ask the limiter directly:
+//! [`acquire`](Limiter::acquire), [`try_acquire`](Limiter::try_acquire), [`penalize`](Limiter::penalize),
+//! [`reconcile`](Limiter::reconcile).
+//!
+//! # What you can rely on
+//!
+//! - **The ceiling.** In any time `W` at most `burst + rate * (W + 10 ms)` leaves, whatever is cloned, dropped, parked or called late,
+//!   and whatever clocks do. No header raises the rate above the configured one.
+//! - **No stall.** While somebody waits and nothing forbids it, the next request leaves when it is due. Futures that are parked or
+//!   dropped, and services held ready and never called, hold nobody up. There is no background task.
+//! - **The server's word.** Nothing leaves inside a pause the server asked for. Later answers extend it, never shorten it. At its end
+//!   one request leaves, and the rest follow at the rate.
+//! - **Order.** First come, first served. Newcomers do not pass the line.
+//! - **Nothing lost.** A refused, timed-out or cancelled caller takes nothing.
+//! - **A record.** Each decision is an event; see [`audit`].
+//!
+//! # What answers do
+//!
+//! | answer | effect |
+//! |---|---|
+//! | 429, or 503, 403, 418, 420 with `Retry-After`, or gRPC status 8 in the head | pause for the time it names |
+//! | the same without a usable time, but with a reset | pause until the reset |
+//! | the same with neither | pause, doubling while nothing is accepted, and halve the rate, once for all requests under way; accepted requests raise it again |
+//! | nothing left until a reset, on any status | pause until the reset |
+//! | so much left until a reset | spend it evenly ([`Spend`]), counting requests under way as used |
+//! | `Retry-After` on 2xx or 3xx, other errors, fields that make no sense | nothing; unreadable fields are counted and recorded |
+//!
+//! Which fields are read, and how, is in [`feedback`]. A [classifier](ThrottleLayer::classify) can change what was read.
+//!
+//! # Tuning
+//!
+//! - **Rate**: what the server allows. If you do not know it, a little too high costs a few 429s and is corrected; see [`Adapt`].
+//! - **Burst**: how many requests may leave at once after a quiet time. A server that counts in fixed or sliding windows sees
+//!   `burst + rate * window` in the worst one. The default is 1.
+//! - **Patience**: [`max_wait`](LimiterBuilder::max_wait) and [`max_queue`](LimiterBuilder::max_queue) refuse callers that would wait
+//!   too long, [`max_pause`](LimiterBuilder::max_pause) bounds what a server may ask for.
+//! - **Place in the stack**: inside retries and redirects, so that each attempt pays; see [`ThrottleLayer`].
+//! - **High rates**: timers have a grain of 1 ms. Up to 10 ms of lateness are made up for, so 100,000 a second work with a burst of 1.
+//!
+//! # Clients whose types are not `http`'s
+//!
+//! The layer wants requests it can name ([`RequestHead`]) and responses it can read ([`ResponseHead`]). Both are implemented for the
+//! `http` crate's types. With reqwest, convert around the client:
+//!
+//! ```
+//! use tower::ServiceBuilder;
+//! # use tower_throttle::{Limiter, Quota, ThrottleLayer};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let limiter = Limiter::new(Quota::per_second(2).burst(5))?;
+//! let client = ServiceBuilder::new()
+//!     .layer(ThrottleLayer::new(limiter))
+//!     .map_request(|request: http::Request<reqwest::Body>| {
+//!         reqwest::Request::try_from(request).expect("the URI is absolute")
+//!     })
+//!     .map_response(http::Response::<reqwest::Body>::from)
+//!     .service(reqwest::Client::new());
+//! # drop(client);
+//! # Ok(())
+//! # }
+//! ```
+
 pub mod audit;
 pub mod client;
 pub mod engine;
@@ -16,3 +97,7 @@ pub use limiter::{Limiter, LimiterBuilder, Permit, Regime, Snapshot};
 
 /// The error type of the layer's services, as in tower.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeDoctests;

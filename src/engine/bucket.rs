@@ -115,13 +115,22 @@ impl Bucket {
     }
 
     /// Takes back tokens there was no room for: they come again when there is.
-    pub(super) fn put_off(&mut self, credits: i128) {
-        self.level = (self.level + credits).min(self.room);
+    pub(super) fn put_off(&mut self, credits: i128, rate: u64) {
+        let room = (self.room - slack(rate)).max(0);
+        self.level = (self.level + credits).min(room);
     }
 
-    /// Gives credits back, at most up to `cap`.
-    pub(super) fn give(&mut self, credits: i128, cap: i128) {
-        self.level = self.level.saturating_add(credits).min(cap.max(self.level));
+    /// Takes back tokens that were set aside, as far as they could still leave: never above the burst, nor above what there is room for.
+    pub(super) fn give_back(&mut self, credits: i128, rate: u64) {
+        let most = self.burst.min(self.room - slack(rate));
+        self.level = (self.level + credits).min(most.max(self.level));
+    }
+
+    /// Undoes a departure.
+    pub(super) fn refund(&mut self, credits: i128, rate: u64) {
+        let most = self.burst + slack(rate);
+        self.room = (self.room + credits).min(most.max(self.room));
+        self.give_back(credits, rate);
     }
 
     /// Discards what is above `cap`.

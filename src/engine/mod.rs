@@ -38,7 +38,11 @@
 mod answer;
 mod bucket;
 mod config;
+mod correct;
+mod flow;
+mod line;
 mod machine;
+mod outcome;
 mod quota;
 mod rate;
 mod tickets;
@@ -47,7 +51,8 @@ mod windows;
 
 pub use answer::{Answer, Cause, Correction, Flight, Pause, Reading, View};
 pub use config::{Adapt, Backoff, Config, Spend};
-pub use machine::{Cancelled, Departure, Engine, Grant, Poll, Refusal, WaitReason};
+pub use machine::Engine;
+pub use outcome::{Cancelled, Departure, Grant, Poll, Refusal, WaitReason};
 pub use quota::{ConfigError, Quota};
 pub use tickets::TicketId;
 pub use time::Time;

@@ -40,7 +40,7 @@ pub(super) enum Ejected {
 #[derive(Debug, Clone)]
 pub(super) struct Ticket {
     pub(super) seq: u64,
-    /// Sum of all costs ever queued, up to and including this one.
+    /// Running sum of queued cost up to and including this one; only differences mean something.
     pub(super) queued_through: u64,
     pub(super) arrived: Time,
     pub(super) granted: Time,
@@ -120,7 +120,7 @@ impl Tickets {
     }
 
     /// How many slots there are, used or not.
-    pub(super) const fn slots(&self) -> usize {
+    pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
 

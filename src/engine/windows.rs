@@ -35,7 +35,7 @@ impl Windows {
         self.list.iter()
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
@@ -105,8 +105,9 @@ impl Windows {
             window.limit = reading.limit.or(window.limit);
             window.even = match spend {
                 Spend::Freely => u64::MAX,
+                // At least one, so that one is there at the reset.
                 Spend::Evenly => even(
-                    window.left.saturating_sub(outstanding),
+                    window.left.saturating_sub(outstanding).max(1),
                     window.reset.since(now),
                 ),
             };

@@ -32,10 +32,11 @@ pub(crate) fn observe(
     let answer = Answer {
         refused: feedback.refused,
         wait: asked.or_else(|| feedback.reset_on_refusal()),
-        least_backoff: (readings.iter())
-            .any(|reading| reading.reset == Some(Duration::ZERO))
-            .then_some(DATE_GRAIN)
-            .unwrap_or_default(),
+        least_backoff: if (readings.iter()).any(|reading| reading.reset == Some(Duration::ZERO)) {
+            DATE_GRAIN
+        } else {
+            Duration::ZERO
+        },
         readings: &readings,
     };
     let (correction, now) = shared.apply(|state, now| {

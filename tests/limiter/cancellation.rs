@@ -101,7 +101,7 @@ async fn refusals_and_returned_reservations_do_not_drift() {
             .layer(tower_throttle::ThrottleLayer::new(limiter.clone()))
             .service(crate::support::Origin::ok(&Timeline::start()));
         let ready = std::future::poll_fn(|cx| {
-            tower::Service::<http::Request<()>>::poll_ready(&mut service, cx)
+            tower::Service::<crate::support::Request>::poll_ready(&mut service, cx)
         });
         assert!(
             poll_once(ready).1.is_ready(),

@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use http::{Request, Response};
+use http::Response;
+use http_body_util::Empty;
+use hyper::body::Bytes;
 use tokio::time::Instant;
 use tower::{BoxError, Service};
 
@@ -133,7 +135,7 @@ impl Clone for Origin {
     }
 }
 
-impl<B> Service<Request<B>> for Origin {
+impl Service<Request> for Origin {
     type Response = Response<&'static str>;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
@@ -143,7 +145,7 @@ impl<B> Service<Request<B>> for Origin {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _: Request<B>) -> Self::Future {
+    fn call(&mut self, _: Request) -> Self::Future {
         assert!(
             std::mem::take(&mut self.ready),
             "the origin was called before it was ready"
@@ -160,9 +162,11 @@ impl<B> Service<Request<B>> for Origin {
     }
 }
 
-pub fn request() -> Request<()> {
-    Request::get("https://api.example.com/v1/search?key=secret")
-        .body(())
+pub type Request = http::Request<Empty<Bytes>>;
+
+pub fn request() -> Request {
+    http::Request::get("https://api.example.com/v1/search?key=secret")
+        .body(Empty::new())
         .unwrap()
 }
 

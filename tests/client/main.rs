@@ -1,0 +1,14 @@
+//! The layer, through tower's own combinators, on tokio's paused clock.
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod audit;
+mod contract;
+mod guide;
+mod headers;
+mod pauses;
+mod refusals;
+mod sharing;
+mod stacking;

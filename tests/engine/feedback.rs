@@ -1,0 +1,261 @@
+//! How answers change the engine, case by case.
+
+use std::time::Duration;
+
+use tower_throttle::{
+    Adapt, Quota, Spend,
+    engine::{Answer, Config, Engine, Flight, Reading, Time},
+};
+
+fn at(seconds: f64) -> Time {
+    Time::ZERO.after(Duration::from_secs_f64(seconds))
+}
+
+fn engine(rate: u32, burst: u32, change: impl FnOnce(&mut Config)) -> Engine {
+    let mut config = Config::new(Quota::per_second(rate).burst(burst));
+    change(&mut config);
+    Engine::new(config, Time::ZERO).unwrap()
+}
+
+/// Sends one request in flight at this time.
+fn send(engine: &mut Engine, now: Time) -> Flight {
+    let ticket = engine.join(now, 1, None).unwrap();
+    match engine.send(now, ticket, true) {
+        tower_throttle::engine::Departure::Sent(grant) => grant.flight,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn budget(remaining: u64, reset: f64) -> Reading<'static> {
+    Reading {
+        remaining: Some(remaining),
+        reset: Some(Duration::from_secs_f64(reset)),
+        paces: true,
+        ..Reading::default()
+    }
+}
+
+fn ok<'a>(readings: &'a [Reading<'a>]) -> Answer<'a> {
+    Answer {
+        readings,
+        ..Answer::default()
+    }
+}
+
+const REFUSED: Answer<'static> = Answer {
+    refused: true,
+    wait: None,
+    least_backoff: Duration::ZERO,
+    readings: &[],
+};
+
+#[test]
+fn a_budget_is_spread_over_the_time_to_its_reset_and_then_forgotten() {
+    let mut engine = engine(10, 1, |_| {});
+    let flight = send(&mut engine, at(0.0));
+    engine.answer(at(0.0), flight, &ok(&[budget(20, 10.0)]));
+    assert_eq!(engine.view(at(0.0)).rate, 2.0);
+    assert_eq!(engine.view(at(9.9)).rate, 2.0);
+    assert_eq!(engine.view(at(10.0)).rate, 10.0);
+    assert!(engine.view(at(10.0)).windows.is_empty());
+}
+
+#[test]
+fn a_budget_spent_freely_gates_only_when_it_is_gone() {
+    let mut engine = engine(10, 10, |config| config.spend = Spend::Freely);
+    let flight = send(&mut engine, at(0.0));
+    engine.answer(at(0.0), flight, &ok(&[budget(2, 10.0)]));
+    assert_eq!(engine.view(at(0.0)).rate, 10.0);
+    let flights = [send(&mut engine, at(0.1)), send(&mut engine, at(0.1))];
+    assert!(engine.try_send(at(9.9), 1).is_err());
+    for (flight, left) in flights.into_iter().zip([1, 0]) {
+        engine.answer(at(9.9), flight, &ok(&[budget(left, 0.1)]));
+    }
+    assert!(engine.try_send(at(9.99), 1).is_err());
+    assert!(engine.try_send(at(10.0), 1).is_ok());
+}
+
+#[test]
+fn answers_out_of_order_keep_the_least_that_was_seen() {
+    let mut engine = engine(100, 100, |_| {});
+    let flights = [send(&mut engine, at(0.0)), send(&mut engine, at(0.0))];
+    engine.answer(at(0.1), flights[1], &ok(&[budget(5, 9.9)]));
+    engine.answer(at(0.2), flights[0], &ok(&[budget(6, 9.8)]));
+    assert_eq!(engine.view(at(0.2)).windows[0].left, 5);
+}
+
+#[test]
+fn a_later_reset_is_a_new_window_and_an_earlier_one_is_old_news() {
+    let mut engine = engine(100, 100, |_| {});
+    let flights = [
+        send(&mut engine, at(0.0)),
+        send(&mut engine, at(0.0)),
+        send(&mut engine, at(0.0)),
+    ];
+    engine.answer(at(0.1), flights[0], &ok(&[budget(1, 5.0)]));
+    engine.answer(at(0.2), flights[1], &ok(&[budget(50, 65.0)]));
+    let window = engine.view(at(0.2)).windows[0].clone();
+    assert_eq!((window.left, window.reset), (50, at(65.2)));
+    engine.answer(at(0.3), flights[2], &ok(&[budget(0, 4.0)]));
+    assert_eq!(engine.view(at(0.3)).windows[0].left, 50);
+}
+
+#[test]
+fn an_answer_without_headers_counts_as_used() {
+    let mut engine = engine(100, 100, |_| {});
+    let flights = [
+        send(&mut engine, at(0.0)),
+        send(&mut engine, at(0.0)),
+        send(&mut engine, at(0.0)),
+    ];
+    engine.answer(at(0.1), flights[0], &ok(&[budget(5, 10.0)]));
+    engine.answer(at(0.1), flights[1], &ok(&[]));
+    engine.unanswered(at(0.1), flights[2]);
+    assert_eq!(engine.view(at(0.1)).windows[0].left, 3);
+}
+
+#[test]
+fn several_budgets_hold_by_name_and_the_tightest_counts() {
+    let mut engine = engine(100, 100, |_| {});
+    let flight = send(&mut engine, at(0.0));
+    let minute = Reading {
+        name: Some("minute"),
+        ..budget(30, 60.0)
+    };
+    let day = Reading {
+        name: Some("day"),
+        ..budget(1000, 86_400.0)
+    };
+    engine.answer(at(0.0), flight, &ok(&[minute, day]));
+    let view = engine.view(at(0.0));
+    assert_eq!(view.windows.len(), 2);
+    assert!(
+        (view.rate - 1000.0 / 86_400.0).abs() < 1e-9,
+        "{}",
+        view.rate
+    );
+}
+
+#[test]
+fn the_number_of_budgets_is_bounded_and_the_tightest_are_kept() {
+    let mut engine = engine(100, 100, |_| {});
+    for index in 0..100_u64 {
+        let name = format!("budget-{index}");
+        let flight = send(&mut engine, at(index as f64));
+        let reading = Reading {
+            name: Some(&name),
+            ..budget(1000 - index, 1e6)
+        };
+        engine.answer(at(index as f64), flight, &ok(&[reading]));
+    }
+    let view = engine.view(at(100.0));
+    assert_eq!(view.windows.len(), 8);
+    assert!(view.windows.iter().all(|window| window.left <= 1000 - 92));
+}
+
+#[test]
+fn nine_refusals_of_one_flight_cut_once() {
+    let mut engine = engine(10, 10, |_| {});
+    let flights: Vec<_> = (0..10).map(|_| send(&mut engine, at(0.0))).collect();
+    engine.answer(at(0.1), flights[0], &ok(&[]));
+    for &flight in &flights[1..] {
+        engine.answer(at(0.1), flight, &REFUSED);
+    }
+    assert_eq!(engine.view(at(0.1)).rate, 5.0);
+}
+
+#[test]
+fn the_rate_has_a_floor_and_a_way_back() {
+    let mut engine = engine(10, 1, |_| {});
+    let mut now = Time::ZERO;
+    for _ in 0..50 {
+        let ticket = engine.join(now, 1, None).unwrap();
+        let flight = loop {
+            match engine.send(now, ticket, true) {
+                tower_throttle::engine::Departure::Sent(grant) => break grant.flight,
+                tower_throttle::engine::Departure::Wait(until) => now = until,
+                other => panic!("{other:?}"),
+            }
+        };
+        engine.answer(now, flight, &REFUSED);
+        // At least one request goes out each longest pause.
+        let pause = engine.pause().unwrap();
+        assert!(pause.until.since(now) <= Duration::from_secs(60));
+    }
+    let floor = engine.view(now).rate;
+    assert!(floor >= 10.0 / 1024.0, "{floor}");
+    let mut waiting = Vec::new();
+    for _ in 0..1000 {
+        waiting.push(engine.join(now, 1, None).unwrap());
+    }
+    for ticket in waiting {
+        let flight = loop {
+            match engine.send(now, ticket, true) {
+                tower_throttle::engine::Departure::Sent(grant) => break grant.flight,
+                tower_throttle::engine::Departure::Wait(until) => now = until,
+                other => panic!("{other:?}"),
+            }
+        };
+        engine.answer(now, flight, &ok(&[]));
+        assert!(engine.view(now).rate <= 10.0);
+    }
+    assert_eq!(engine.view(now).rate, 10.0);
+}
+
+#[test]
+fn only_waiting_demand_raises_the_rate() {
+    let mut engine = engine(10, 1, |_| {});
+    let flight = send(&mut engine, at(0.0));
+    engine.answer(at(0.0), flight, &REFUSED);
+    for second in 1..100 {
+        let now = at(f64::from(second));
+        let flight = send(&mut engine, now);
+        engine.answer(now, flight, &ok(&[]));
+    }
+    assert_eq!(engine.view(at(100.0)).rate, 5.0);
+}
+
+#[test]
+fn backoff_is_forgotten_with_time() {
+    let mut engine = engine(100, 1, |config| config.adapt = Adapt::Off);
+    for (now, pause) in [(0.0, 1.0), (1.0, 2.0), (3.0, 4.0), (68.0, 1.0)] {
+        let flight = send(&mut engine, at(now));
+        engine.answer(at(now), flight, &REFUSED);
+        assert_eq!(engine.pause().unwrap().until, at(now + pause));
+    }
+}
+
+/// With the adaptive rate the first pause is two intervals of the lowered rate, at least the round trip, at most a second.
+#[test]
+fn the_first_backoff_follows_the_rate() {
+    for (rate, round_trip, pause) in [(100, 0.01, 0.04), (100, 0.3, 0.3), (1, 0.1, 1.0)] {
+        let mut engine = engine(rate, 1, |_| {});
+        let flight = send(&mut engine, at(0.0));
+        engine.answer(at(round_trip), flight, &REFUSED);
+        assert_eq!(engine.pause().unwrap().until, at(round_trip + pause));
+    }
+}
+
+/// A hundred thousand in line, parked or not: leaving from anywhere costs the same, and those behind are told.
+#[test]
+fn leaving_a_long_line_is_cheap() {
+    let mut engine = engine(1, 1, |_| {});
+    engine.try_send(Time::ZERO, 1).unwrap();
+    let tickets: Vec<_> = (0..100_000)
+        .map(|_| engine.join(Time::ZERO, 1, None).unwrap())
+        .collect();
+    for &ticket in tickets
+        .iter()
+        .rev()
+        .step_by(2)
+        .chain(tickets.iter().step_by(2))
+    {
+        engine.cancel(Time::ZERO, ticket).unwrap();
+        let mut told = 0;
+        while engine.take_woken().is_some() {
+            told += 1;
+        }
+        assert!(told <= 16, "{told}");
+    }
+    assert_eq!(engine.view(Time::ZERO).queue_len, 0);
+}

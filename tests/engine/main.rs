@@ -1,0 +1,13 @@
+//! The pacing state machine in virtual time: its laws over random traces, and against a naive model.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod feedback;
+mod laws;
+mod model;
+
+/// How many random traces a law is tried on. `THROTTLE_CASES` sets it for long runs.
+fn cases() -> u32 {
+    (std::env::var("THROTTLE_CASES").ok())
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(2000)
+}

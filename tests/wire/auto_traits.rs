@@ -1,0 +1,38 @@
+//! What may be sent between threads is part of the interface.
+
+use tower_throttle::{
+    ConfigError, Error, Limiter, Permit, Quota, Snapshot, Throttle, ThrottleLayer,
+    client::ResponseFuture, engine::Engine, feedback::Feedback, limiter::Acquire,
+};
+
+fn all<T: Send + Sync + Unpin + 'static>() {}
+fn send_and_sync<T: Send + Sync + 'static>() {}
+
+#[test]
+fn public_types_can_be_shared_between_threads() {
+    all::<Limiter>();
+    all::<Quota>();
+    all::<Permit>();
+    all::<Snapshot>();
+    all::<Feedback>();
+    all::<Engine>();
+    all::<Error>();
+    all::<ConfigError>();
+    all::<ThrottleLayer>();
+    all::<Throttle<reqwest::Client>>();
+    send_and_sync::<Acquire>();
+
+    type Hyper = hyper_util::client::legacy::Client<
+        hyper_util::client::legacy::connect::HttpConnector,
+        http_body_util::Empty<hyper::body::Bytes>,
+    >;
+    fn send<T: Send + 'static>() {}
+    send::<ResponseFuture<Hyper, http::Request<http_body_util::Empty<hyper::body::Bytes>>>>();
+}
+
+/// A hundred thousand of them may wait at once.
+#[test]
+fn a_waiting_future_is_small() {
+    let size = size_of::<Acquire>();
+    assert!(size <= 200, "{size}");
+}
