@@ -5,7 +5,7 @@
 //!
 //! | `event` | level | when | further fields |
 //! |---|---|---|---|
-//! | `sent` | INFO | a request goes to the inner service, before it does | `method`, `scheme`, `host`, `path`, `cost`, `waited_us`, `reason`, `level`, `rate` |
+//! | `sent` | INFO | a request goes to the inner service, before it does | `method`, `scheme`, `host`, `path`, `cost`, `waited_us`, `reason`, `level_after`, `rate` |
 //! | `acquired` | INFO | a permit is given by [`Limiter::acquire`](crate::Limiter::acquire) or `try_acquire` | as `sent`, without the request |
 //! | `answered` | INFO | its response head has come | `status`, `elapsed_us`, `throttled`, `stale`, `rate_before`, `rate_after`, `paused` |
 //! | `failed` | INFO | the inner service gave an error | `elapsed_us` |
@@ -20,7 +20,7 @@
 //! Each request through the layer has exactly one closing event: `answered`, `failed` or `abandoned` after a `sent`; `refused` or
 //! `cancelled` without one. For a permit `acquired` is the last.
 //!
-//! Times are microseconds. `level` is what is left after the request, in tokens; `rate` is in tokens a second. Events carry method, scheme,
+//! Times are microseconds. `level_after` is what is left after the request, in tokens; `rate` is in tokens a second. Events carry method, scheme,
 //! host, port and path: never the query, user information, any header's value, or the text of an error,
 //! which could quote them.
 
@@ -64,7 +64,7 @@ pub(crate) fn sent(limiter: &str, grant: &Grant, request: &impl RequestHead) {
         cost = grant.cost,
         waited_us = micros(grant.waited),
         reason = reason(grant.reason),
-        level = grant.level(),
+        level_after = grant.level(),
         rate = grant.rate(),
     );
 }
@@ -78,7 +78,7 @@ pub(crate) fn acquired(limiter: &str, grant: &Grant) {
         cost = grant.cost,
         waited_us = micros(grant.waited),
         reason = reason(grant.reason),
-        level = grant.level(),
+        level_after = grant.level(),
         rate = grant.rate(),
     );
 }

@@ -6,6 +6,7 @@ use super::{
     answer::{Answer, Cause, Correction, Flight, Pause},
     machine::Engine,
     tickets::{Ejected, State, TicketId},
+    time::Time,
 };
 
 impl Engine {
@@ -14,17 +15,9 @@ impl Engine {
         let news = self.rate.is_news(number);
         let rate_before = self.segment(self.now).rate;
         let mut paused = None;
-        if !answer.readings.is_empty() || flight.is_some() {
-            self.read_budgets(flight, answer);
-        }
-        if let Some(reset) = (answer.readings.iter())
-            .filter(|reading| reading.remaining == Some(0))
-            .filter_map(|reading| reading.reset)
-            .filter(|reset| !reset.is_zero())
-            .max()
-            .filter(|_| !answer.refused)
-        {
-            paused = self.hold(reset, Cause::Budget).or(paused);
+        let spent = self.read_budgets(flight, answer);
+        if let Some(until) = spent.filter(|_| !answer.refused) {
+            paused = self.hold(until.since(self.now), Cause::Budget);
         }
         if answer.refused {
             match answer.wait.filter(|wait| !wait.is_zero()) {
@@ -60,10 +53,15 @@ impl Engine {
         }
     }
 
-    pub(super) fn read_budgets(&mut self, flight: Option<Flight>, answer: &Answer<'_>) {
+    /// Returns until when nothing is left, if the answer says so.
+    pub(super) fn read_budgets(
+        &mut self,
+        flight: Option<Flight>,
+        answer: &Answer<'_>,
+    ) -> Option<Time> {
         let token = self.bucket.token().unsigned_abs();
-        self.windows.observe(
-            self.now,
+        let spent = self.windows.observe(
+            flight.map_or(self.now, |flight| flight.sent),
             answer.readings,
             flight.map_or(0, |flight| u64::from(flight.cost)),
             self.in_flight + self.held_cost,
@@ -80,6 +78,7 @@ impl Engine {
                 self.bucket.clamp(self.bucket.credits(left));
             }
         }
+        spent
     }
 
     pub(super) fn hold(&mut self, wait: Duration, cause: Cause) -> Option<Pause> {

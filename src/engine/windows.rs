@@ -7,8 +7,11 @@ use super::{answer::Reading, config::Spend, time::Time};
 /// The most budgets kept at once; the tightest are kept.
 const MAX_WINDOWS: usize = 8;
 
-/// Resets are announced in whole seconds: two readings this close speak of the same window.
+/// A reset given in whole seconds may mean a time up to this much earlier.
 const GRAIN: Duration = Duration::from_secs(1);
+
+/// An ended budget is remembered this long, so that late answers about it are not taken for a new one.
+const MEMORY: Duration = Duration::from_secs(60);
 
 /// One budget as the server last described it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,8 +22,10 @@ pub struct Window {
     pub limit: Option<u64>,
     /// The least that was seen to remain in this window, less what was used since without an answer that says so.
     pub left: u64,
-    /// When the window ends, by the engine's clock.
+    /// When the window ends at the latest, by the engine's clock.
     pub reset: Time,
+    /// When it ends at the earliest. The two bounds close in as answers come.
+    pub(super) earliest: Time,
     /// The highest rate this budget allows, in credits a nanosecond.
     pub(super) even: u64,
 }
@@ -28,24 +33,25 @@ pub struct Window {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Windows {
     list: Vec<Window>,
+    now: Time,
 }
 
 impl Windows {
+    /// The budgets that still run.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Window> {
-        self.list.iter()
+        self.list.iter().filter(|window| window.reset > self.now)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.iter().next().is_none()
     }
 
-    /// Forgets what has ended. True if something was forgotten.
+    /// Lets time pass. True if a budget ended.
     pub(super) fn expire(&mut self, now: Time) -> bool {
-        let before = self.list.len();
-        if before > 0 {
-            self.list.retain(|window| window.reset > now);
-        }
-        self.list.len() != before
+        let ended = self.iter().any(|window| window.reset <= now);
+        self.now = now;
+        self.list.retain(|window| window.reset.after(MEMORY) > now);
+        ended
     }
 
     /// The lowest rate any budget allows at `at`, and when that changes.
@@ -60,47 +66,59 @@ impl Windows {
 
     /// Until when the budgets forbid `used` units beyond those already answered: zero if they do not.
     pub(super) fn closed_until(&self, used: u64) -> Time {
-        self.list
-            .iter()
+        self.iter()
             .filter(|window| window.left < used)
             .map(|window| window.reset)
             .max()
             .unwrap_or(Time::ZERO)
     }
 
-    /// Takes in what an answer says. `cost` is what its request used, `outstanding` what is still on its way or held; `even` turns
-    /// an amount and a time into a rate.
+    /// Takes in what an answer says about budgets, and returns until when nothing is left of one, if so. `sent` is when its request
+    /// left, `cost` what that used, `outstanding` what is still on its way or held; `even` turns an amount and a time into a rate.
     pub(super) fn observe(
         &mut self,
-        now: Time,
+        sent: Time,
         readings: &[Reading<'_>],
         cost: u64,
         outstanding: u64,
         spend: Spend,
         even: impl Fn(u64, Duration) -> u64,
-    ) {
+    ) -> Option<Time> {
+        let now = self.now;
+        let mut spent = None;
         self.charge_unread(cost, readings);
         for reading in readings {
             let (Some(remaining), Some(reset)) = (reading.remaining, reading.reset) else {
                 continue;
             };
-            if reset.is_zero() || !reading.paces {
+            if reset.is_zero() {
                 continue;
             }
-            let reset = now.after(reset);
-            let Some(window) = self.find_or_insert(reading, remaining, reset) else {
+            if !reading.paces {
+                // Another unit than requests: it only counts when it is gone.
+                if remaining == 0 {
+                    spent = spent.max(Some(now.after(reset)));
+                }
+                continue;
+            }
+            // The server wrote the answer between these two instants, and rounded up if at all.
+            let earliest = sent.after(reset.saturating_sub(grain(reset)));
+            let latest = now.after(reset);
+            let Some(window) = self.find_or_insert(reading, remaining, earliest, latest) else {
                 continue;
             };
-            if reset > window.reset.after(GRAIN) {
+            if earliest > window.reset {
+                // Its successor.
                 window.left = remaining;
-                window.reset = reset;
-            } else if reset.after(GRAIN) < window.reset {
-                // An answer from before this window began.
+                window.reset = latest;
+                window.earliest = earliest;
+            } else if latest < window.earliest || window.reset <= now {
+                // Its predecessor, or late news of one that has ended.
                 continue;
             } else {
-                // Every rounding and the answer's journey make a reset look later than it is, so the earliest is nearest.
                 window.left = window.left.min(remaining);
-                window.reset = window.reset.min(reset);
+                window.reset = window.reset.min(latest);
+                window.earliest = window.earliest.max(earliest);
             }
             window.limit = reading.limit.or(window.limit);
             window.even = match spend {
@@ -111,7 +129,11 @@ impl Windows {
                     window.reset.since(now),
                 ),
             };
+            if window.left == 0 {
+                spent = spent.max(Some(window.reset));
+            }
         }
+        spent
     }
 
     /// A request is over and its answer did not speak of these budgets: it counts as used.
@@ -130,6 +152,7 @@ impl Windows {
         &mut self,
         reading: &Reading<'_>,
         left: u64,
+        earliest: Time,
         reset: Time,
     ) -> Option<&mut Window> {
         let found = self
@@ -140,8 +163,11 @@ impl Windows {
             Some(index) => index,
             None => {
                 if self.list.len() == MAX_WINDOWS {
-                    let loosest = (0..MAX_WINDOWS).max_by_key(|&index| self.list[index].left)?;
-                    if self.list[loosest].left <= left {
+                    let now = self.now;
+                    let looseness = |window: &Window| (window.reset <= now, window.left);
+                    let loosest =
+                        (0..MAX_WINDOWS).max_by_key(|&index| looseness(&self.list[index]))?;
+                    if looseness(&self.list[loosest]) <= (false, left) {
                         return None;
                     }
                     self.list.swap_remove(loosest);
@@ -151,11 +177,21 @@ impl Windows {
                     limit: reading.limit,
                     left,
                     reset,
+                    earliest,
                     even: u64::MAX,
                 });
                 self.list.len() - 1
             }
         };
         self.list.get_mut(index)
+    }
+}
+
+/// How much earlier than announced a reset may be by rounding. A fraction shows that it was not rounded to seconds.
+const fn grain(reset: Duration) -> Duration {
+    if reset.subsec_nanos() == 0 {
+        GRAIN
+    } else {
+        Duration::ZERO
     }
 }

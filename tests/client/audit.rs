@@ -96,7 +96,7 @@ async fn a_dispatch_is_recorded_with_all_its_fields_and_no_secret() {
         ("cost", "1"),
         ("waited_us", "0"),
         ("reason", "none"),
-        ("level", "1.0"),
+        ("level_after", "1.0"),
         ("rate", "2.0"),
     ] {
         assert_eq!(sent[field], value, "{field}");

@@ -100,6 +100,29 @@ fn a_later_reset_is_a_new_window_and_an_earlier_one_is_old_news() {
     assert_eq!(engine.view(at(0.3)).windows[0].left, 50);
 }
 
+/// Whole seconds are rounded up: the end of a window is known better from all its answers than from the one that says it is spent.
+#[test]
+fn a_spent_budget_holds_until_the_reset_as_all_answers_have_it() {
+    let mut engine = engine(100, 100, |_| {});
+    let flights: Vec<_> = (0..2).map(|_| send(&mut engine, at(0.0))).collect();
+    engine.answer(at(0.0), flights[0], &ok(&[budget(1, 5.0)]));
+    engine.answer(at(4.9), flights[1], &ok(&[budget(0, 1.0)]));
+    assert_eq!(engine.pause().unwrap().until, at(5.0));
+}
+
+/// An answer that is late by more than its window is not the first of a new one.
+#[test]
+fn late_news_of_a_window_that_has_ended_opens_no_new_one() {
+    let mut engine = engine(100, 100, |_| {});
+    let flights: Vec<_> = (0..2).map(|_| send(&mut engine, at(4.9))).collect();
+    engine.answer(at(4.95), flights[0], &ok(&[budget(10, 1.0)]));
+    // Written by the server at 5.9, where its window ended at 5.95.
+    engine.answer(at(6.1), flights[1], &ok(&[budget(0, 1.0)]));
+    assert!(engine.pause().is_none());
+    assert!(engine.view(at(6.1)).windows.is_empty());
+    assert_eq!(engine.view(at(6.1)).rate, 100.0);
+}
+
 #[test]
 fn an_answer_without_headers_counts_as_used() {
     let mut engine = engine(100, 100, |_| {});

@@ -31,7 +31,7 @@ enum Op {
     },
     Lost(usize),
     Pause(u64),
-    Refund(u32),
+    Refund,
     Look,
 }
 
@@ -59,6 +59,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(flight, refused, wait, budget)| Op::Answer { flight, refused, wait, budget }),
         1 => (0..20_usize).prop_map(Op::Lost),
         1 => wild.prop_map(Op::Pause),
+        1 => Just(Op::Refund),
         1 => Just(Op::Look),
     ]
 }
@@ -166,10 +167,10 @@ impl Trace {
                     if refused && let Some(wait) = wait.filter(|&wait| wait > 0) {
                         self.pause = self.pause.max(self.now.saturating_add(wait));
                     }
-                    if !refused && let Some((0, reset)) = budget {
-                        self.pause = self.pause.max(self.now.saturating_add(reset));
-                    }
                     let after = self.engine.pause();
+                    if let Some(pause) = after {
+                        self.pause = self.pause.max(pause.until.as_nanos());
+                    }
                     prop_assert!(
                         before.map(|pause| pause.until) <= after.map(|pause| pause.until),
                         "a pause became shorter"
@@ -186,7 +187,12 @@ impl Trace {
                 self.engine.penalize(now, Duration::from_nanos(wait));
                 self.pause = self.pause.max(self.now.saturating_add(wait));
             }
-            Op::Refund(cost) => self.engine.refund(now, cost),
+            // The server did not count the last one: nor do we.
+            Op::Refund => {
+                if let Some((_, cost)) = self.left.pop() {
+                    self.engine.refund(now, cost);
+                }
+            }
             Op::Look => {
                 let view = self.engine.view(now);
                 prop_assert!(view.rate <= self.engine.config().quota.rate() * (1.0 + 1e-9));
