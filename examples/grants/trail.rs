@@ -68,9 +68,9 @@ impl Trail {
             .name("audit".into())
             .spawn(move || write(&lines, file))?;
         let source = queue.clone();
-        // Not flattened: the events have a field `level` of their own, beside the level of the event.
         let layer = fmt::layer()
             .json()
+            .flatten_event(true)
             .with_writer(move || source.clone())
             .with_filter(Targets::new().with_target(audit::TARGET, Level::INFO));
         tracing_subscriber::registry().with(layer).try_init()?;
@@ -136,21 +136,17 @@ fn write(lines: &Receiver<Option<Vec<u8>>>, file: File) -> io::Result<()> {
 fn read(path: &Path) -> Result<(BTreeMap<String, u64>, Vec<Duration>), Error> {
     #[derive(Deserialize)]
     struct Line {
-        fields: Fields,
-    }
-    #[derive(Deserialize)]
-    struct Fields {
         event: String,
         waited_us: Option<u64>,
     }
     let mut events = BTreeMap::new();
     let mut waits = Vec::new();
     for line in BufReader::new(File::open(path)?).lines() {
-        let Line { fields } = serde_json::from_str(&line?)?;
-        if let ("sent", Some(waited)) = (&*fields.event, fields.waited_us) {
+        let line: Line = serde_json::from_str(&line?)?;
+        if let ("sent", Some(waited)) = (&*line.event, line.waited_us) {
             waits.push(Duration::from_micros(waited));
         }
-        *events.entry(fields.event).or_default() += 1;
+        *events.entry(line.event).or_default() += 1;
     }
     waits.sort_unstable();
     Ok((events, waits))
