@@ -55,7 +55,10 @@ impl InFlight {
             }
             audit::answered(&self.shared.name, seq, status.as_u16(), elapsed, &answered);
         }
-        if let Some(extensions) = response.extensions_mut() {
+        let extensions = (!options.omit_pacing)
+            .then(|| response.extensions_mut())
+            .flatten();
+        if let Some(extensions) = extensions {
             extensions.insert(Pacing {
                 seq: self.grant.seq,
                 waited: self.grant.waited,

@@ -38,18 +38,25 @@ pin_project! {
         S: Service<Req>,
     {
         Refused { error: Error },
-        Waiting {
-            place: Place,
-            #[pin]
-            alarm: Alarm,
-            ready: S,
-            request: Option<Req>,
-        },
+        // Rare, and large: it would make every future larger.
+        Waiting { waiting: Pin<Box<Waiting<S, Req>>> },
         Calling {
             #[pin]
             future: S::Future,
             in_flight: InFlight,
         },
+    }
+}
+
+pin_project! {
+    /// A request whose turn has been lost between ready and call.
+    #[project = WaitingProj]
+    struct Waiting<S, Req> {
+        place: Place,
+        #[pin]
+        alarm: Alarm,
+        ready: S,
+        request: Option<Req>,
     }
 }
 
@@ -69,10 +76,12 @@ where
     pub(super) fn waiting(place: Place, options: Options, ready: S, request: Req) -> Self {
         Self {
             state: State::Waiting {
-                place,
-                alarm: Alarm::default(),
-                ready,
-                request: Some(request),
+                waiting: Box::pin(Waiting {
+                    place,
+                    alarm: Alarm::default(),
+                    ready,
+                    request: Some(request),
+                }),
             },
             options,
         }
@@ -106,12 +115,13 @@ where
         loop {
             match this.state.as_mut().project() {
                 StateProj::Refused { error } => return Poll::Ready(Err((*error).into())),
-                StateProj::Waiting {
-                    place,
-                    alarm,
-                    ready,
-                    request,
-                } => {
+                StateProj::Waiting { waiting } => {
+                    let WaitingProj {
+                        place,
+                        alarm,
+                        ready,
+                        request,
+                    } = waiting.as_mut().project();
                     let sent = ready!(place.poll_sent(alarm, cx, true));
                     let request = request
                         .take()

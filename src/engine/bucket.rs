@@ -40,8 +40,10 @@ pub(super) struct Bucket {
 pub(super) struct Segment {
     pub(super) end: Time,
     pub(super) rate: u64,
-    /// The most `level` may be.
+    /// The most `level` may become.
     pub(super) cap: i128,
+    /// What is there above `cap` stays.
+    pub(super) soft: bool,
     /// Tokens may come but none may go: the server asked for a pause.
     pub(super) closed: bool,
 }
@@ -141,7 +143,12 @@ impl Bucket {
     /// Lets time pass to `stop`, which lies in `segment`.
     pub(super) fn accrue(&mut self, stop: Time, segment: &Segment) {
         let earned = earned(segment.rate, stop.since(self.updated));
-        self.level = self.level.saturating_add(earned).min(segment.cap);
+        let cap = if segment.soft {
+            segment.cap.max(self.level)
+        } else {
+            segment.cap
+        };
+        self.level = self.level.saturating_add(earned).min(cap);
         let most = self.burst + slack(segment.rate);
         self.room = self.room.saturating_add(earned).min(most);
         self.updated = self.updated.max(stop);

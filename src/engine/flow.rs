@@ -13,6 +13,9 @@ impl Engine {
             let segment = self.segment(self.bucket.updated());
             self.bucket.accrue(self.now.min(segment.end), &segment);
         }
+        if self.waiting.is_empty() && self.now >= self.busy_until {
+            self.away = 0;
+        }
         if self.windows.expire(self.now) {
             self.retime();
         }
@@ -27,19 +30,26 @@ impl Engine {
                 end: end.min(pause.until),
                 rate,
                 cap: self.cap(at),
+                soft: false,
                 closed: true,
             };
         }
-        // While callers wait, each is given its tokens at the time they are due, however late anybody looks; so nothing overflows.
-        let waits = !self.waiting.is_empty();
+        let burst = self.bucket.burst();
+        let (end, cap, soft) = if !self.waiting.is_empty() {
+            // Each is given its tokens at the time they are due, however late anybody looks; so nothing overflows.
+            (end, UNBOUNDED, false)
+        } else if at < self.busy_until {
+            // Those who were served late and will be back find what came meanwhile.
+            let back = slack(rate).min(self.bucket.credits(self.away));
+            (end.min(self.busy_until), burst + back, true)
+        } else {
+            (end, burst, false)
+        };
         Segment {
-            end: if !waits && at < self.busy_until {
-                end.min(self.busy_until)
-            } else {
-                end
-            },
+            end,
             rate,
-            cap: if waits { UNBOUNDED } else { self.cap(at) },
+            cap,
+            soft,
             closed: false,
         }
     }

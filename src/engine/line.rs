@@ -209,13 +209,8 @@ impl Engine {
             }
             self.tickets.unlink(&mut self.waiting, id);
             self.queued_cost -= u64::from(cost);
-            self.bucket.take(self.bucket.credits(u64::from(cost)));
-            self.held_cost += u64::from(cost);
-            self.tickets.push_back(&mut self.held, id);
-            if let Some(ticket) = self.tickets.get_mut(id) {
-                ticket.state = State::Held;
-                ticket.granted = self.now;
-            }
+            self.away = self.away.saturating_add(u64::from(cost));
+            self.grant(id, cost);
             self.woken.push_back(id);
             granted = true;
         }
@@ -224,6 +219,17 @@ impl Engine {
             self.gaps = false;
         } else if granted && self.gaps {
             self.retime();
+        }
+    }
+
+    /// Sets tokens aside for a ticket that is in no list.
+    pub(super) fn grant(&mut self, id: TicketId, cost: u32) {
+        self.bucket.take(self.bucket.credits(u64::from(cost)));
+        self.held_cost += u64::from(cost);
+        self.tickets.push_back(&mut self.held, id);
+        if let Some(ticket) = self.tickets.get_mut(id) {
+            ticket.state = State::Held;
+            ticket.granted = self.now;
         }
     }
 

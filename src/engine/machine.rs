@@ -28,8 +28,10 @@ pub struct Engine {
     pub(super) waiting: List,
     pub(super) held: List,
     pub(super) now: Time,
-    /// Callers waited until this instant, so lateness up to it is not lost.
+    /// Callers waited shortly before; until this instant their lateness is not lost.
     pub(super) busy_until: Time,
+    /// Cost granted to callers in line who have not come back since: the lateness is kept for them once nobody waits.
+    pub(super) away: u64,
     pub(super) queued_cost: u64,
     pub(super) held_cost: u64,
     pub(super) in_flight: u64,
@@ -60,6 +62,7 @@ impl Engine {
             held: List::EMPTY,
             now,
             busy_until: Time::ZERO,
+            away: 0,
             queued_cost: 0,
             held_cost: 0,
             in_flight: 0,
@@ -94,6 +97,7 @@ impl Engine {
         self.advance(now);
         self.seq += 1;
         let seq = self.seq;
+        self.away = self.away.saturating_sub(u64::from(cost));
         let id = self
             .admit(cost, patience)
             .and_then(|deadline| {
@@ -103,8 +107,12 @@ impl Engine {
                     .ok_or(Refusal::QueueFull(Duration::ZERO))
             })
             .map_err(|refusal| (seq, refusal))?;
-        self.enqueue(id);
-        self.grant_due();
+        if self.waiting.is_empty() && self.can_take(cost) {
+            self.grant(id, cost);
+        } else {
+            self.enqueue(id);
+            self.grant_due();
+        }
         Ok(id)
     }
 
@@ -155,6 +163,7 @@ impl Engine {
         self.advance(now);
         self.seq += 1;
         let seq = self.seq;
+        self.away = self.away.saturating_sub(u64::from(cost));
         self.admit(cost, Some(Duration::ZERO))
             .map_err(|refusal| (seq, refusal))?;
         let credits = self.bucket.credits(u64::from(cost));
@@ -186,6 +195,16 @@ impl Engine {
         self.advance(now);
         self.in_flight = self.in_flight.saturating_sub(u64::from(flight.cost));
         self.correct(Some(flight), answer)
+    }
+
+    /// The answer to a request has come and says nothing about limits. `None` if the engine has to be told by
+    /// [`answer`](Self::answer), with the time; otherwise that would change nothing else.
+    pub fn answer_silent(&mut self, flight: Flight) -> Option<()> {
+        if !self.windows.is_empty() || !self.rate.is_settled() {
+            return None;
+        }
+        self.in_flight = self.in_flight.saturating_sub(u64::from(flight.cost));
+        Some(())
     }
 
     /// A request ended without an answer: it failed or was given up. It counts as used.

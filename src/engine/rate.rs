@@ -46,6 +46,11 @@ impl Rate {
         self.current
     }
 
+    /// Whether no refusal is left to recover from.
+    pub(super) const fn is_settled(&self) -> bool {
+        self.current == self.full && self.streak == 0
+    }
+
     /// Whether request `number` left after the last refusal was known.
     pub(super) const fn is_news(&self, number: u64) -> bool {
         number > self.settled

@@ -16,8 +16,8 @@ pub const MAX_MALFORMED: usize = 8;
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Feedback {
-    /// The response is a refusal for rate reasons: a 429, a 503 with `Retry-After`, a 403 with `Retry-After` or with a
-    /// spent budget, a 418 or 420 with `Retry-After`, or gRPC status 8 (`RESOURCE_EXHAUSTED`) under any HTTP status.
+    /// The response is a refusal for rate reasons: a 429; a 403, 418, 420 or 503 with `Retry-After`, with another explicit
+    /// wait, or with a spent budget; or gRPC status 8 (`RESOURCE_EXHAUSTED`) under any HTTP status.
     pub refused: bool,
     /// The wait the server asked for in so many words (`Retry-After` and its cousins).
     ///

@@ -12,6 +12,9 @@ use super::number::billionths;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment(i128);
 
+/// Longer texts are no dates; the longest honest one ends with the name of a time zone.
+pub(super) const MAX_DATE: usize = 96;
+
 const BILLION: i128 = 1_000_000_000;
 
 impl Moment {
@@ -51,6 +54,9 @@ impl From<SystemTime> for Moment {
 ///
 /// `now` serves only to place two-digit years (RFC 9110: more than 50 years ahead means the century before).
 pub(super) fn http_date(text: &[u8], now: SystemTime) -> Option<Moment> {
+    if let Some(moment) = imf_fixdate(text) {
+        return Some(moment);
+    }
     let mut date = Civil {
         second: -1,
         ..Civil::default()
@@ -121,17 +127,51 @@ pub(super) fn iso_8601(text: &[u8]) -> Option<Moment> {
     Moment::from_civil(civil, zone(zone_text)?)
 }
 
+/// `Tue, 05 Mar 2024 10:15:00 GMT`, as nearly every server writes it.
+fn imf_fixdate(text: &[u8]) -> Option<Moment> {
+    let (weekday, rest) = text.split_at_checked(5)?;
+    let &[d1, d2, b' ', m1, m2, m3, b' ', ref rest @ ..] = rest else {
+        return None;
+    };
+    let &[y1, y2, y3, y4, b' ', ref rest @ ..] = rest else {
+        return None;
+    };
+    let &[h1, h2, b':', n1, n2, b':', s1, s2, b' ', b'G', b'M', b'T'] = rest else {
+        return None;
+    };
+    if !weekday.ends_with(b", ") || !weekday.iter().take(3).all(u8::is_ascii_alphabetic) {
+        return None;
+    }
+    let date = Civil {
+        year: digits(&[y1, y2, y3, y4], 4)?,
+        month: month_number(&[m1, m2, m3])?,
+        day: digits(&[d1, d2], 2)?,
+        hour: digits(&[h1, h2], 2)?,
+        minute: digits(&[n1, n2], 2)?,
+        second: digits(&[s1, s2], 2)?,
+        billionths: 0,
+    };
+    Moment::from_civil(date, 0)
+}
+
 /// The three-letter name of a month.
 fn month_number(word: &[u8]) -> Option<i64> {
-    const NAMES: &[u8; 36] = b"janfebmaraprmayjunjulaugsepoctnovdec";
-    let [a, b, c] = word else { return None };
-    let word = [
-        a.to_ascii_lowercase(),
-        b.to_ascii_lowercase(),
-        c.to_ascii_lowercase(),
-    ];
-    let index = NAMES.chunks_exact(3).position(|name| name == word)?;
-    i64::try_from(index + 1).ok()
+    let &[a, b, c] = word else { return None };
+    Some(match &[a, b, c].map(|letter| letter.to_ascii_lowercase()) {
+        b"jan" => 1,
+        b"feb" => 2,
+        b"mar" => 3,
+        b"apr" => 4,
+        b"may" => 5,
+        b"jun" => 6,
+        b"jul" => 7,
+        b"aug" => 8,
+        b"sep" => 9,
+        b"oct" => 10,
+        b"nov" => 11,
+        b"dec" => 12,
+        _ => return None,
+    })
 }
 
 #[derive(Debug, Clone, Copy, Default)]

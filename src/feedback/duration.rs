@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::number::Decimal;
+use super::value::TimeForm;
 
 /// Reads a duration as Go prints it: `6m0s`, `20m52.666s`, `565.087221ms`, `7h12m0s`. Also takes `d` for days, which Go
 /// does not print but other servers do. Rounded up.
@@ -49,31 +50,53 @@ pub(super) enum WindowWord {
 ///
 /// A plural needs its number (`10-seconds`, given as `count`): without one it is more likely the thing counted, as in
 /// `audio-seconds`.
-pub(super) fn window_word(word: &str, count: Option<u64>) -> Option<WindowWord> {
+pub(super) fn window_word(word: &str, count: impl FnOnce() -> Option<u64>) -> Option<WindowWord> {
     let word = word.strip_prefix("per").unwrap_or(word);
-    let unit_at = word.bytes().position(|byte| !byte.is_ascii_digit())?;
-    let (number, unit) = word.split_at_checked(unit_at)?;
-    let count = if number.is_empty() {
-        count
-    } else {
-        Some(number.parse().ok()?)
+    let (number, unit) = match word.bytes().position(|byte| !byte.is_ascii_digit())? {
+        0 => (None, word),
+        digits => (Some(word.get(..digits)?.parse().ok()?), word.get(digits..)?),
     };
-    let seconds = match unit {
+    let (seconds, plural) = match unit {
         // The truncated word is what a well-known shop platform sends.
-        "second" | "sec" | "secondly" | "secon" => 1,
-        "minute" | "min" | "minutely" => 60,
-        "hour" | "hourly" | "hr" => 3_600,
-        "day" | "daily" | "today" => 86_400,
-        "week" | "weekly" => 604_800,
+        "second" | "sec" | "secondly" | "secon" => (1_u64, false),
+        "minute" | "min" | "minutely" => (60, false),
+        "hour" | "hourly" | "hr" => (3_600, false),
+        "day" | "daily" | "today" => (86_400, false),
+        "week" | "weekly" => (604_800, false),
         "month" | "monthly" | "year" | "yearly" => return Some(WindowWord::Calendar),
-        "s" | "seconds" | "secs" if count.is_some() => 1,
-        "m" | "minutes" | "mins" if count.is_some() => 60,
-        "h" | "hours" | "hrs" if count.is_some() => 3_600,
-        "d" | "days" if count.is_some() => 86_400,
+        "s" | "seconds" | "secs" => (1, true),
+        "m" | "minutes" | "mins" => (60, true),
+        "h" | "hours" | "hrs" => (3_600, true),
+        "d" | "days" => (86_400, true),
         _ => return None,
     };
-    let seconds = count.unwrap_or(1).checked_mul(seconds)?;
+    let count = match number.or_else(count) {
+        Some(count) => count,
+        None if plural => return None,
+        None => 1,
+    };
+    let seconds = seconds.checked_mul(count)?;
     (seconds > 0).then_some(WindowWord::Seconds(seconds))
+}
+
+/// `60`, `1s`, `minute`, `15 minutes`; `Some(None)` is a window without a fixed length.
+pub(super) fn window_length(text: &[u8], form: TimeForm) -> Option<Option<Duration>> {
+    if let Ok(number) = Decimal::parse(text) {
+        return Some(Some(number.duration(if form == TimeForm::Millis {
+            1_000
+        } else {
+            1
+        })));
+    }
+    if let Some(window) = go_duration(text) {
+        return Some(Some(window));
+    }
+    let words = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
+    let (count, word) = words.split_once(' ').unwrap_or(("1", &words));
+    Some(match window_word(word, || count.parse().ok())? {
+        WindowWord::Seconds(seconds) => Some(Duration::from_secs(seconds)),
+        WindowWord::Calendar => None,
+    })
 }
 
 fn times(number: Decimal, seconds: u32) -> Duration {
@@ -129,7 +152,7 @@ mod tests {
 
     #[test]
     fn window_words() {
-        let seconds = |word, count| match window_word(word, count) {
+        let seconds = |word, count| match window_word(word, || count) {
             Some(WindowWord::Seconds(seconds)) => Some(seconds),
             _ => None,
         };
@@ -139,9 +162,9 @@ mod tests {
         assert_eq!(seconds("second", Some(10)), Some(10));
         assert_eq!(seconds("seconds", None), None);
         assert_eq!(seconds("5h", None), Some(18_000));
-        assert_eq!(window_word("month", None), Some(WindowWord::Calendar));
-        assert_eq!(window_word("requests", None), None);
-        assert_eq!(window_word("99999999999999999999h", None), None);
-        assert_eq!(window_word("0minute", None), None);
+        assert_eq!(window_word("month", || None), Some(WindowWord::Calendar));
+        assert_eq!(window_word("requests", || None), None);
+        assert_eq!(window_word("99999999999999999999h", || None), None);
+        assert_eq!(window_word("0minute", || None), None);
     }
 }

@@ -31,6 +31,8 @@ pub enum Fault {
     Incomplete,
     /// Longer than the reader looks at.
     TooLong,
+    /// More rate fields than the reader looks at; this one was not read.
+    TooMany,
 }
 
 pub(super) const MAX_NAME: usize = 64;

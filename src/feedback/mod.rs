@@ -4,6 +4,9 @@
 //! server asks to wait, and which budgets it showed. It knows `Retry-After` in all its forms (RFC 9110), the IETF fields
 //! `RateLimit` and `RateLimit-Policy` of drafts 00 to 10, and the families of `X-RateLimit-*` names with their many units.
 //!
+//! What no value can tell, such as a bare number of milliseconds, a [`Dialect`] adds, which is picked or written in a few
+//! lines and given to a [`Reader`].
+//!
 //! Where honest readers may differ it takes the reading that never sends earlier. What it cannot read is no information:
 //! never a wait of zero, and never a panic. It looks at a bounded part of every value, keeps a bounded number of budgets,
 //! and allocates nothing for a response without rate fields.
@@ -11,6 +14,7 @@
 mod answer;
 mod budget;
 mod date;
+mod dialect;
 mod dispatch;
 mod duration;
 mod malformed;
@@ -22,7 +26,9 @@ mod reader;
 mod retry_after;
 mod sheet;
 mod slot;
+mod translate;
 mod value;
+mod vendors;
 mod weigh;
 mod words;
 
@@ -31,6 +37,7 @@ mod tests;
 
 pub use answer::{Feedback, Hold, MAX_BUDGETS, MAX_MALFORMED, Scope};
 pub use budget::{Budget, Unit};
+pub use dialect::{Dialect, Meaning, Rule};
 pub use malformed::{Fault, Malformed};
 pub use reader::{Reader, read};
 pub use value::TimeForm;

@@ -7,6 +7,8 @@
 use std::time::Duration;
 
 use super::duration::{WindowWord, window_word};
+use super::malformed::clip;
+use super::value::TimeForm;
 use super::words::{self, Role, Unnamed};
 
 /// What a field's name says.
@@ -17,132 +19,165 @@ pub(super) struct FieldName<'a> {
     pub(super) role: Role,
     /// What is counted.
     pub(super) label: Label<'a>,
-    /// The unit written into the name is milliseconds.
-    pub(super) millis: bool,
+    /// The form of a time, where the name gives its unit.
+    pub(super) form: TimeForm,
     /// Known only by ordinary words (`x-limit-per-day`), so to be believed only as a pair.
     pub(super) loose: bool,
 }
 
-/// A budget's name as pieces of a field name, joined by hyphens when it is shown.
+/// A budget's name as words of a field name, joined by hyphens when it is shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Label<'a> {
-    pieces: [&'a str; MAX_WORDS],
+    words: [&'a str; MAX_LABEL],
     len: usize,
-    /// The length of the window that the words give.
-    pub(super) window: Option<Duration>,
+    /// The length of the window that the words give, in seconds; 0 if they give none.
+    window: u64,
+    /// Tells most labels apart without a look at their words.
+    hash: u32,
 }
 
-/// Longer names are no rate fields.
+/// Names of more words are no rate fields.
 const MAX_WORDS: usize = 10;
+
+/// Words of a label that are kept.
+const MAX_LABEL: usize = 5;
 
 impl<'a> FieldName<'a> {
     /// Reads the name of a header field, in lower case. `None` if it is no rate field.
     pub(super) fn parse(name: &'a str) -> Option<Self> {
-        let mut words = [""; MAX_WORDS];
-        let mut len = 0;
-        for word in name.split('-') {
-            *words.get_mut(len)? = word;
-            len += 1;
+        let mut found = Self::default();
+        // Most servers use these, so they are not taken apart.
+        if let Some((role, kind)) = words::common(name) {
+            (found.family, found.role) = (words::COMMON, role);
+            found.label.push(kind);
+            return Some(found);
         }
-        let words = words.get(..len)?;
-        let words = if let ["x", rest @ ..] = words {
-            rest
-        } else {
-            words
-        };
+        found.read(name).then_some(found)
+    }
 
-        let mut label = Label::default();
-        let mut family_end = if name.starts_with("x-") { 2 } else { 0 };
-        for (index, word) in words.iter().enumerate() {
-            let next = words.get(index + 1).copied();
-            family_end += word.len();
-            let Some((glued, width)) = words::marker(word, next) else {
-                family_end += 1;
-                continue;
-            };
-            let (before, after) = (words.get(..index)?, words.get(index + width..)?);
-            before
-                .iter()
-                .copied()
-                .chain([glued])
-                .filter(|word| words::is_scope(word))
-                .for_each(|word| label.push(word));
-            if width == 2 {
-                family_end += 1 + next.map_or(0, str::len);
-            }
-            return Self::after_marker(name.get(..family_end)?, after, label);
-        }
-        if !name.starts_with("x-") {
-            return None;
-        }
-        // `x-daylimit-remaining`: the word `limit` stands glued to the window.
-        if let [word, after @ ..] = words {
-            if let Some(window) = word
-                .strip_suffix("limit")
-                .filter(|word| words::ends_in_window(word))
-            {
-                label.push(window);
-                let after = if after.is_empty() { &["limit"] } else { after };
-                return Self::after_marker("x-limit", after, label);
-            }
-        }
-        let found = Self::after_marker("x", words, label)?;
-        let counts = matches!(
-            found.role,
-            Role::Limit | Role::Remaining | Role::Used | Role::Reset | Role::ResetAt
-        );
-        (counts && words.iter().any(|word| words::is_plain(word))).then_some(Self {
-            loose: true,
-            ..found
-        })
+    /// The same for names that are not among the commonest.
+    #[cfg(test)]
+    pub(super) fn parse_uncommon(name: &'a str) -> Option<Self> {
+        let mut found = Self::default();
+        found.read(name).then_some(found)
     }
 
     /// Reads the key of a `key=value` list inside a value, such as `user-hour-rem`.
-    pub(super) fn parse_key(key: &'a str) -> Option<(Role, Label<'a>)> {
+    pub(super) fn parse_key(key: &'a str) -> Option<Self> {
         let mut words = [""; MAX_WORDS];
-        let mut len = 0;
-        for word in key.split(['-', '_']) {
-            *words.get_mut(len)? = word;
-            len += 1;
-        }
-        let found = Self::after_marker("", words.get(..len)?, Label::default())?;
-        Some((found.role, found.label))
+        let words = split(key, &mut words)?;
+        let mut found = Self::default();
+        found.read_words(words);
+        Some(found)
     }
 
-    fn after_marker(family: &'a str, words: &[&'a str], mut label: Label<'a>) -> Option<Self> {
+    fn read(&mut self, name: &'a str) -> bool {
+        let mut list = [""; MAX_WORDS];
+        let (skipped, bare) = match name.strip_prefix("x-") {
+            Some(bare) => (2, bare),
+            None => (0, name),
+        };
+        let Some(words) = split(bare, &mut list) else {
+            return false;
+        };
+        let mut end = skipped;
+        for index in 0..words.len() {
+            let (before, rest) = words.split_at_mut(index);
+            let [word, after @ ..] = rest else {
+                return false;
+            };
+            end += word.len();
+            let Some(marker) = words::marker(word, after.first().copied()) else {
+                end += 1;
+                continue;
+            };
+            let scopes = before
+                .iter()
+                .copied()
+                .chain([marker.front])
+                .filter(|word| words::is_scope(word));
+            scopes.for_each(|word| self.label.push(word));
+            let (wide, after) = match after {
+                [next, after @ ..] if marker.width == 2 => (next.len() + 1, after),
+                after => (0, after),
+            };
+            self.family = name.get(..end + wide - marker.back.len()).unwrap_or(name);
+            if marker.back.is_empty() {
+                self.read_words(after);
+            } else {
+                *word = marker.back;
+                self.read_words(rest);
+            }
+            return true;
+        }
+        skipped > 0 && self.read_unmarked(words)
+    }
+
+    /// Reads a name that has none of the usual markers.
+    fn read_unmarked(&mut self, words: &[&'a str]) -> bool {
+        let [word, after @ ..] = words else {
+            return false;
+        };
+        // `x-daylimit-remaining`: the word `limit` stands glued to the window.
+        let window = word.strip_suffix("limit").unwrap_or_default();
+        if let Some(length) = words::ending_window(window) {
+            self.family = "x-limit";
+            self.label.push(window);
+            self.label.lasts(length);
+            self.read_words(if after.is_empty() { &["limit"] } else { after });
+            return true;
+        }
+        if !words.iter().any(|word| words::is_plain(word)) {
+            return false;
+        }
+        self.family = "x";
+        self.loose = true;
+        self.read_words(words);
+        matches!(
+            self.role,
+            Role::Limit | Role::Remaining | Role::Used | Role::Reset | Role::ResetAt
+        )
+    }
+
+    /// Reads the words after a marker.
+    fn read_words(&mut self, words: &[&'a str]) {
         let Some(found) = words::role(words) else {
-            let role = match words::unnamed(words) {
+            self.role = match words::unnamed(words) {
                 Some(Unnamed::Role(role)) => role,
                 Some(Unnamed::Window) => Role::Limit,
                 None if words.is_empty() => Role::Bare,
                 None => Role::Other,
             };
-            if matches!(role, Role::Limit | Role::Other) {
-                words.iter().for_each(|word| label.push(word));
+            if matches!(self.role, Role::Limit | Role::Other) {
+                words.iter().for_each(|word| self.label.push(word));
             }
-            return Some(Self {
-                family,
-                role,
-                label,
-                millis: false,
-                loose: false,
-            });
+            return;
         };
+        (self.role, self.form) = (found.role, found.form);
         for (index, word) in words.iter().enumerate() {
             match index.checked_sub(found.index) {
-                Some(0) => label.push(found.glued),
+                Some(0) => self.label.push(found.glued),
                 Some(after) if after <= found.qualifiers => {}
                 _ if words::is_filler(word) => {}
-                _ => label.push(word),
+                _ => self.label.push(word),
             }
         }
-        Some(Self {
-            family,
-            role: found.role,
-            label,
-            millis: found.millis,
+        // `time-reset-ms` counts no time.
+        if self.label.words() == ["time"] && words::is_time(found.role) {
+            self.label = Label::default();
+        }
+    }
+}
+
+impl Default for FieldName<'_> {
+    fn default() -> Self {
+        Self {
+            family: "",
+            role: Role::Other,
+            label: Label::default(),
+            form: TimeForm::Auto,
             loose: false,
-        })
+        }
     }
 }
 
@@ -152,34 +187,62 @@ impl<'a> Label<'a> {
     }
 
     /// The whole text, words joined by hyphens.
-    pub(super) fn text(&self) -> String {
-        self.words().join("-")
+    pub(super) fn text(&self) -> Box<str> {
+        match self.words() {
+            [word] => clip(word).into(),
+            words => clip(&words.join("-")).into(),
+        }
     }
 
     pub(super) fn words(&self) -> &[&'a str] {
-        self.pieces.get(..self.len).unwrap_or_default()
+        self.words.get(..self.len).unwrap_or_default()
+    }
+
+    /// The length of the window that the words give.
+    pub(super) fn window(&self) -> Option<Duration> {
+        (self.window > 0).then(|| Duration::from_secs(self.window))
     }
 
     pub(super) fn push(&mut self, word: &'a str) {
         let word = words::canonical(word);
-        if word.is_empty() {
-            return;
-        }
-        let count = self.words().last().and_then(|last| last.parse().ok());
-        match window_word(word, count) {
-            Some(WindowWord::Seconds(seconds)) => self.window = Some(Duration::from_secs(seconds)),
-            Some(WindowWord::Calendar) => self.window = None,
-            None => {}
-        }
-        if let Some(slot) = self.pieces.get_mut(self.len) {
+        let last = self.words().last().copied().unwrap_or_default();
+        if let Some(slot) = self.words.get_mut(self.len).filter(|_| !word.is_empty()) {
             *slot = word;
             self.len += 1;
+            self.hash = word.bytes().fold(self.hash ^ 0x9E37_79B9, |hash, byte| {
+                (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+            });
+            if let Some(window) = window_word(word, || last.parse().ok()) {
+                self.lasts(window);
+            }
         }
+    }
+
+    fn lasts(&mut self, window: WindowWord) {
+        self.window = match window {
+            WindowWord::Seconds(seconds) => seconds,
+            WindowWord::Calendar => 0,
+        };
     }
 }
 
 impl PartialEq for Label<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.words() == other.words()
+        self.hash == other.hash && self.words() == other.words()
     }
+}
+
+/// Cuts a name into words; `None` if there are too many.
+fn split<'w, 'a>(name: &'a str, words: &'w mut [&'a str; MAX_WORDS]) -> Option<&'w mut [&'a str]> {
+    let (mut len, mut start) = (0, 0);
+    for (end, byte) in name.bytes().enumerate() {
+        // Keys inside values are also written with underscores.
+        if matches!(byte, b'-' | b'_') {
+            *words.get_mut(len)? = name.get(start..end)?;
+            len += 1;
+            start = end + 1;
+        }
+    }
+    *words.get_mut(len)? = name.get(start..)?;
+    words.get_mut(..=len)
 }

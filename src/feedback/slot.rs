@@ -15,12 +15,18 @@ pub(super) struct Slot<'a> {
     pub(super) name: Option<&'a str>,
     pub(super) unit: Option<Unit>,
     pub(super) window: Option<Duration>,
+    /// The windows of the places, where a dialect knows them.
+    pub(super) windows: &'a [Duration],
+    /// The window that tells this slot from others of its label, where one value lists several.
+    pub(super) key: Option<Duration>,
     /// Known only by ordinary words; see [`FieldName::loose`](super::name::FieldName::loose).
     pub(super) loose: bool,
     /// At least one value was read, if only the sentinel for "unknown".
     pub(super) heard: bool,
-    places: Vec<Place>,
-    counts: [usize; ROLES],
+    first: Place,
+    /// The places after the first, rarely any.
+    more: Vec<Place>,
+    counts: [u8; ROLES],
 }
 
 /// The values at one place of a joined line.
@@ -49,8 +55,11 @@ pub(super) const AT: usize = 2;
 
 const ROLES: usize = 6;
 
+/// The bit of a limit among the sides of a budget.
+const LIMIT: u8 = 1;
+
 /// More values than these in one joined line are noise.
-pub(super) const MAX_PLACES: usize = 4;
+pub(super) const MAX_PLACES: u8 = 8;
 
 impl<'a> Slot<'a> {
     pub(super) fn new(family: &'a str, label: Label<'a>, loose: bool) -> Self {
@@ -60,9 +69,12 @@ impl<'a> Slot<'a> {
             name: None,
             unit: None,
             window: None,
+            windows: &[],
+            key: None,
             loose,
             heard: false,
-            places: Vec::new(),
+            first: Place::default(),
+            more: Vec::new(),
             counts: [0; ROLES],
         }
     }
@@ -76,24 +88,32 @@ impl<'a> Slot<'a> {
             Entry::Reset(_, spelling) => 3 + spelling,
         };
         self.heard = true;
-        let Some(count) = self.counts.get_mut(role) else {
+        let Some(count) = self
+            .counts
+            .get_mut(role)
+            .filter(|count| **count < MAX_PLACES)
+        else {
             return;
         };
-        if *count >= MAX_PLACES {
-            return;
-        }
-        if *count >= self.places.len() {
-            self.places.push(Place::default());
-        }
-        if let Some(place) = self.places.get_mut(*count) {
-            match entry {
-                Entry::Limit(value) => place.limit = value,
-                Entry::Remaining(value) => place.remaining = value,
-                Entry::Used(value) => place.used = value,
-                Entry::Reset(value, spelling) => {
-                    if let Some(slot) = place.resets.get_mut(spelling) {
-                        *slot = value;
-                    }
+        let place = match usize::from(*count) {
+            0 => &mut self.first,
+            further => {
+                if self.more.len() < further {
+                    self.more.push(Place::default());
+                }
+                match self.more.get_mut(further - 1) {
+                    Some(place) => place,
+                    None => return,
+                }
+            }
+        };
+        match entry {
+            Entry::Limit(value) => place.limit = value,
+            Entry::Remaining(value) => place.remaining = value,
+            Entry::Used(value) => place.used = value,
+            Entry::Reset(value, spelling) => {
+                if let Some(slot) = place.resets.get_mut(spelling) {
+                    *slot = value;
                 }
             }
         }
@@ -102,17 +122,47 @@ impl<'a> Slot<'a> {
 
     /// Nothing but a limit came.
     pub(super) fn only_limit(&self) -> bool {
-        matches!(self.counts, [1, 0, 0, 0, 0, 0])
+        self.roles() == LIMIT
     }
 
-    /// Something came, but no limit and nothing that implies one.
-    pub(super) fn lacks_limit(&self) -> bool {
-        matches!(self.counts, [0, _, 0, ..]) && self.heard
+    /// The two show different sides of a budget and none twice.
+    pub(super) fn completes(&self, other: &Self) -> bool {
+        self.heard && other.heard && self.roles() & other.roles() == 0
     }
 
-    /// The first limit that came.
-    pub(super) fn limit(&self) -> Option<u64> {
-        self.places.first().and_then(|place| place.limit)
+    /// Takes over all that `other` has, its label included.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        self.label = other.label;
+        self.name = self.name.or(other.name);
+        self.unit = self.unit.or(other.unit);
+        self.window = self.window.or(other.window);
+        if self.windows.is_empty() {
+            self.windows = other.windows;
+        }
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count += more;
+        }
+        self.more
+            .resize(self.more.len().max(other.more.len()), Place::default());
+        let places = std::iter::once(&mut self.first).chain(&mut self.more);
+        for (place, more) in places.zip(std::iter::once(&other.first).chain(&other.more)) {
+            place.limit = place.limit.or(more.limit);
+            place.remaining = place.remaining.or(more.remaining);
+            place.used = place.used.or(more.used);
+            for (reset, more) in place.resets.iter_mut().zip(more.resets) {
+                *reset = reset.or(more);
+            }
+        }
+    }
+
+    /// The sides of a budget that came, one bit each.
+    fn roles(&self) -> u8 {
+        let [limit, remaining, used, resets @ ..] = self.counts;
+        let bit = |came: bool, bit: u8| if came { bit } else { 0 };
+        bit(limit > 0, LIMIT)
+            | bit(remaining > 0 || used > 0, 2)
+            | bit(resets.iter().any(|&count| count > 0), 4)
+            | bit(self.window.is_some(), 8)
     }
 
     /// Both ends of a pair came, which makes ordinary words a budget.
@@ -132,57 +182,73 @@ impl<'a> Slot<'a> {
     /// The budgets of this slot: one, or one for each place where two layers each added a whole set and a proxy joined
     /// the lines.
     pub(super) fn budgets(&self) -> impl Iterator<Item = Budget> {
-        let places = if self.is_joined() {
-            self.places.clone()
+        let (first, more) = if self.is_joined() {
+            (self.first, self.more.as_slice())
         } else {
-            vec![self.collapsed()]
+            (self.collapsed(), Default::default())
         };
+        let window = self.key.or(self.window).or(self.label.window());
+        let windows = self
+            .windows
+            .iter()
+            .copied()
+            .map(Some)
+            .chain(std::iter::repeat(window));
+        let places = std::iter::once(first).chain(more.iter().copied());
+        places
+            .zip(windows)
+            .map(|(place, window)| self.budget(place, window))
+    }
+
+    fn budget(&self, place: Place, window: Option<Duration>) -> Budget {
+        let Place {
+            limit,
+            remaining,
+            used,
+            resets,
+        } = place;
         let name = match self.name {
             Some(name) => Some(Box::from(name)),
             None if self.label.is_empty() => None,
-            None => Some(self.label.text().into_boxed_str()),
+            None => Some(self.label.text()),
         };
-        let unit = self.unit.unwrap_or_else(|| unit_of(self.label.words()));
-        let window = self.window.or(self.label.window);
-        places.into_iter().map(move |place| {
-            let used = place.used;
-            Budget {
-                name: name.clone(),
-                partition: None,
-                limit: place.limit.or_else(|| {
-                    used.zip(place.remaining)
-                        .and_then(|(used, left)| used.checked_add(left))
-                }),
-                remaining: place.remaining.or_else(|| {
-                    used.zip(place.limit)
-                        .map(|(used, limit)| limit.saturating_sub(used))
-                }),
-                used,
-                reset: place.resets.iter().copied().flatten().next(),
-                window,
-                unit,
-            }
-        })
+        Budget {
+            name,
+            partition: None,
+            limit: limit.or_else(|| {
+                used.zip(remaining)
+                    .and_then(|(used, left)| used.checked_add(left))
+            }),
+            remaining: remaining.or_else(|| {
+                used.zip(limit)
+                    .map(|(used, limit)| limit.saturating_sub(used))
+            }),
+            used,
+            reset: resets.into_iter().flatten().next(),
+            window,
+            unit: self.unit.unwrap_or_else(|| unit_of(self.label.words())),
+        }
     }
 
     /// At least two roles came equally often and no other came otherwise, so values belong together by place. A single
     /// repeated role has nothing to be paired with.
-    fn is_joined(&self) -> bool {
+    pub(super) fn is_joined(&self) -> bool {
         let most = self.counts.iter().copied().max().unwrap_or_default();
         let times = |wanted| self.counts.iter().filter(|&&count| count == wanted).count();
+        if !self.windows.is_empty() {
+            return true;
+        }
         most > 1 && times(most) >= 2 && times(most) + times(0) == ROLES
     }
 
     /// All values as one budget: the least that is left and the latest reset, so that no reading is later refuted.
     fn collapsed(&self) -> Place {
-        let all = self.places.iter().copied();
-        all.reduce(|one, other| Place {
+        self.more.iter().fold(self.first, |one, other| Place {
             limit: least(one.limit, other.limit),
             remaining: least(one.remaining, other.remaining),
             used: one.used.max(other.used),
             resets: std::array::from_fn(|spelling| one.reset(spelling).max(other.reset(spelling))),
         })
-        .unwrap_or_default()
     }
 }
 
@@ -195,8 +261,10 @@ impl Place {
 /// What the words of a label count.
 pub(super) fn unit_of(words: &[&str]) -> Unit {
     let unit = |word: &&str| match *word {
-        "token" | "tokens" => Some(Unit::Tokens),
+        // Not `token`, which is a kind of credential.
+        _ if word.starts_with("tokens") => Some(Unit::Tokens),
         "byte" | "bytes" => Some(Unit::Bytes),
+        "time" => Some(Unit::Time),
         "concurrency" | "concurrent" => Some(Unit::Concurrency),
         "complexity" | "cost" | "points" | "credits" | "images" | "characters" | "audio"
         | "pages" | "weight" | "neurons" | "emails" | "messages" => Some(Unit::Other),

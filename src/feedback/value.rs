@@ -11,9 +11,10 @@ use http::HeaderMap;
 use http::header::DATE;
 
 use super::Fault;
-use super::date::{Moment, http_date, iso_8601};
+use super::date::{MAX_DATE, Moment, http_date, iso_8601};
 use super::duration::go_duration;
 use super::number::Decimal;
+use super::words::Role;
 
 /// How a time is written in a field, where a [`Dialect`](super::Dialect) knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -103,6 +104,10 @@ impl<'a> Clock<'a> {
         match text {
             [] => Err(Fault::Empty),
             _ if text.len() > MAX_VALUE => Err(Fault::TooLong),
+            _ if text.len() > MAX_DATE => match Decimal::parse(text) {
+                Err(Fault::NotACount) => Err(Fault::NotATime),
+                number => number.map(|number| numeric(number, form)),
+            },
             [b'-', rest @ ..] if Decimal::parse(rest).is_ok() || go_duration(rest).is_some() => {
                 Err(Fault::Negative)
             }
@@ -125,11 +130,25 @@ impl<'a> Clock<'a> {
 }
 
 /// Reads one count: whole, or with a fraction that is cut. `Ok(None)` is the sentinel -1, "unknown".
-pub(super) fn count(text: &[u8]) -> Result<Option<Decimal>, Fault> {
+fn count(text: &[u8]) -> Result<Option<Decimal>, Fault> {
     match trim(text) {
         b"-1" => Ok(None),
         text if text.len() > MAX_VALUE => Err(Fault::TooLong),
         text => Decimal::parse(text).map(Some),
+    }
+}
+
+/// Reads one count for its role.
+pub(super) fn read_count(text: &[u8], role: Role) -> Result<Option<u64>, Fault> {
+    match count(text) {
+        Ok(Some(number)) if role == Role::Limit && number.whole == 0 && number.billionths > 0 => {
+            // A limit below one is a rate under another name; cut to zero it would mean "never".
+            Err(Fault::NotACount)
+        }
+        Ok(number) => Ok(number.map(|number| number.whole)),
+        // A counter that was overdrawn.
+        Err(Fault::Negative) if role == Role::Remaining => Ok(Some(0)),
+        Err(fault) => Err(fault),
     }
 }
 

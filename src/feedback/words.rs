@@ -1,5 +1,8 @@
 //! The vocabulary of rate field names.
 
+use super::duration::{WindowWord, window_word};
+use super::value::TimeForm;
+
 /// What a field gives about a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -35,7 +38,7 @@ pub(super) struct Found<'a> {
     pub(super) glued: &'a str,
     /// How many words after the role belong to it.
     pub(super) qualifiers: usize,
-    pub(super) millis: bool,
+    pub(super) form: TimeForm,
 }
 
 /// What a name without a role word can still be.
@@ -46,57 +49,99 @@ pub(super) enum Unnamed {
     Window,
 }
 
-/// The marker at `word`: what is glued to its front, and how many words it takes.
-pub(super) fn marker<'a>(word: &'a str, next: Option<&str>) -> Option<(&'a str, usize)> {
+/// The word or words that make a name a rate field.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Marker<'a> {
+    /// What is glued to its front: `media` in `mediaratelimit`.
+    pub(super) front: &'a str,
+    /// What is glued to its back: `bysize` in `ratelimitbysize`.
+    pub(super) back: &'a str,
+    /// How many words it takes.
+    pub(super) width: usize,
+}
+
+/// The marker at `word`, if there is one.
+pub(super) fn marker<'a>(word: &'a str, next: Option<&str>) -> Option<Marker<'a>> {
+    let whole = Marker {
+        front: "",
+        back: "",
+        width: 1,
+    };
     match word {
-        "ratelimit" | "requestlimit" | "floodcontrol" => Some(("", 1)),
-        "rate" if next == Some("limit") => Some(("", 2)),
-        _ => word.strip_suffix("ratelimit").map(|glued| (glued, 1)),
+        "ratelimit" | "requestlimit" | "floodcontrol" => Some(whole),
+        "rate" if next == Some("limit") => Some(Marker { width: 2, ..whole }),
+        // Answers of yes or no, and lists in a form of their own.
+        "ratelimited" | "ratelimits" => None,
+        _ if word.len() < 10 => None,
+        _ => match word.strip_suffix("ratelimit") {
+            Some(front) => Some(Marker { front, ..whole }),
+            None => word
+                .strip_prefix("ratelimit")
+                .map(|back| Marker { back, ..whole }),
+        },
+    }
+}
+
+/// The family of the commonest names.
+pub(super) const COMMON: &str = "x-ratelimit";
+
+/// The role of the commonest names, and what they count.
+pub(super) fn common(name: &str) -> Option<(Role, &str)> {
+    let word = name.strip_prefix(COMMON)?.strip_prefix('-')?;
+    let (role, rest) = if let Some(rest) = word.strip_prefix("remaining") {
+        (Role::Remaining, rest)
+    } else if let Some(rest) = word.strip_prefix("limit") {
+        (Role::Limit, rest)
+    } else {
+        match word {
+            "used" => return Some((Role::Used, "")),
+            "resource" => return Some((Role::Name(2), "")),
+            _ => (Role::Reset, word.strip_prefix("reset")?),
+        }
+    };
+    match rest {
+        "" => Some((role, "")),
+        "-requests" => Some((role, "requests")),
+        "-tokens" => Some((role, "tokens")),
+        _ => None,
     }
 }
 
 /// Words before a marker that say whose or which requests are counted. Any other word there is a brand.
 pub(super) fn is_scope(word: &str) -> bool {
-    matches!(
-        word,
-        "app"
-            | "application"
-            | "user"
-            | "client"
-            | "ip"
-            | "account"
-            | "org"
-            | "organization"
-            | "tenant"
-            | "team"
-            | "project"
-            | "key"
-            | "method"
-            | "endpoint"
-            | "route"
-            | "read"
-            | "write"
-            | "search"
-            | "media"
-            | "post"
-            | "burst"
-            | "sustained"
-            | "global"
-            | "daily"
-            | "hourly"
-            | "minute"
-            | "hour"
-            | "day"
-            | "month"
-            | "monthly"
-            | "second"
-            | "request"
-            | "requests"
-            | "token"
-            | "tokens"
-            | "concurrent"
-            | "concurrency"
-    )
+    window_word(word, || None).is_some()
+        || matches!(
+            word,
+            "app"
+                | "application"
+                | "user"
+                | "client"
+                | "ip"
+                | "account"
+                | "org"
+                | "organization"
+                | "tenant"
+                | "team"
+                | "project"
+                | "key"
+                | "method"
+                | "endpoint"
+                | "route"
+                | "read"
+                | "write"
+                | "search"
+                | "media"
+                | "post"
+                | "burst"
+                | "sustained"
+                | "global"
+                | "request"
+                | "requests"
+                | "token"
+                | "tokens"
+                | "concurrent"
+                | "concurrency"
+        )
 }
 
 /// The role among `words`, the strongest word first: a reset is a reset even beside the word `limit`.
@@ -121,7 +166,7 @@ pub(super) fn role<'a>(words: &[&'a str]) -> Option<Found<'a>> {
             index: 0,
             glued: "",
             qualifiers: 1,
-            millis: false,
+            form: TimeForm::Auto,
         });
     }
     let index = words.len().checked_sub(1)?;
@@ -131,7 +176,7 @@ pub(super) fn role<'a>(words: &[&'a str]) -> Option<Found<'a>> {
         index,
         glued: "",
         qualifiers: 0,
-        millis: false,
+        form: TimeForm::Auto,
     })
 }
 
@@ -152,7 +197,7 @@ pub(super) fn unnamed(words: &[&str]) -> Option<Unnamed> {
         ["by"] => Role::Name(8),
         ["type"] => Role::Name(9),
         ["scope"] => Role::Name(SCOPE_RANK),
-        [word] if super::duration::window_word(word, None).is_some() => {
+        [word] if window_word(word, || None).is_some() => {
             return Some(Unnamed::Window);
         }
         _ => return None,
@@ -182,13 +227,13 @@ pub(super) fn canonical(word: &str) -> &str {
     }
 }
 
-/// The word ends in the name of a window: `day`, `appmin`.
-pub(super) fn ends_in_window(word: &str) -> bool {
-    [
-        "second", "sec", "minute", "min", "hour", "day", "daily", "month", "monthly",
-    ]
-    .iter()
-    .any(|end| word.ends_with(end))
+/// The window whose name the word ends in: `day`, `appmin`.
+pub(super) fn ending_window(word: &str) -> Option<WindowWord> {
+    const ENDS: [&str; 8] = [
+        "second", "sec", "minute", "min", "hour", "day", "daily", "month",
+    ];
+    let end = ENDS.into_iter().find(|end| word.ends_with(end))?;
+    window_word(end, || None)
 }
 
 fn whole(word: &str) -> Option<Role> {
@@ -203,6 +248,14 @@ fn whole(word: &str) -> Option<Role> {
         "retry" | "retryafter" => Role::Hold,
         _ => return None,
     })
+}
+
+/// The role's value is a time.
+pub(super) fn is_time(role: Role) -> bool {
+    matches!(
+        role,
+        Role::Reset | Role::ResetAt | Role::ResetAfter | Role::Window | Role::Hold
+    )
 }
 
 /// A role at the end of a longer word.
@@ -222,7 +275,7 @@ fn glued(word: &str) -> Option<(Role, &str)> {
 fn weak(word: &str) -> Option<Role> {
     Some(match word {
         "max" | "maximum" | "total" | "quota" | "lim" => Role::Limit,
-        "rem" | "left" | "available" => Role::Remaining,
+        "rem" | "remain" | "left" | "available" => Role::Remaining,
         _ => return None,
     })
 }
@@ -234,12 +287,9 @@ fn qualified<'a>(words: &[&'a str], index: usize, role: Role, glued: &'a str) ->
         index,
         glued,
         qualifiers: 0,
-        millis: false,
+        form: TimeForm::Auto,
     };
-    let timed = matches!(
-        role,
-        Role::Reset | Role::ResetAt | Role::ResetAfter | Role::Window | Role::Hold
-    );
+    let timed = is_time(role);
     for word in words.iter().skip(index + 1) {
         match *word {
             "after" | "in" if role == Role::Reset => found.role = Role::ResetAfter,
@@ -247,7 +297,7 @@ fn qualified<'a>(words: &[&'a str], index: usize, role: Role, glued: &'a str) ->
                 found.role = Role::ResetAt
             }
             "after" | "in" if role == Role::Hold => {}
-            "ms" | "milliseconds" | "millis" if timed => found.millis = true,
+            "ms" | "milliseconds" | "millis" if timed => found.form = TimeForm::Millis,
             "s" | "sec" | "secs" | "seconds" | "size" if timed => {}
             _ => break,
         }

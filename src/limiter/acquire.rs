@@ -43,12 +43,13 @@ impl Future for Acquire {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let joined = if this.place.is_taken() {
-            Ok(false)
+            Ok(None)
         } else {
-            this.place.join(*this.cost, *this.patience)
+            this.place.join_or_send(*this.cost, *this.patience)
         };
         let sent = match joined {
-            Ok(_) => ready!(this.place.poll_sent(this.alarm, cx, false)),
+            Ok(Some(grant)) => Ok(grant),
+            Ok(None) => ready!(this.place.poll_sent(this.alarm, cx, false)),
             Err(refused) => Err(refused),
         };
         let shared = this.place.shared();

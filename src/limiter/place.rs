@@ -54,13 +54,47 @@ impl Place {
             state.counters.refused += u64::from(ticket.is_err());
             (ticket, granted, now)
         });
+        let id = ticket.map_err(|(seq, refusal)| (seq, Error::refused(refusal)))?;
+        self.wait_as(id, now);
+        Ok(granted)
+    }
+
+    /// Joins the line, and is counted as sent if it is granted at once.
+    pub(crate) fn join_or_send(
+        &mut self,
+        cost: u32,
+        patience: Option<Duration>,
+    ) -> Result<Option<Grant>, (u64, Error)> {
+        let (joined, now) = self.shared.apply(|state, now| {
+            let joined = state.engine.join(now, cost, patience).map(|id| {
+                match state
+                    .engine
+                    .is_granted(id)
+                    .then(|| state.engine.send(now, id, false))
+                {
+                    Some(Departure::Sent(grant)) => Ok(grant),
+                    _ => Err(id),
+                }
+            });
+            state.counters.refused += u64::from(joined.is_err());
+            (joined, now)
+        });
+        match joined.map_err(|(seq, refusal)| (seq, Error::refused(refusal)))? {
+            Ok(grant) => Ok(Some(grant)),
+            Err(id) => {
+                self.wait_as(id, now);
+                Ok(None)
+            }
+        }
+    }
+
+    fn wait_as(&mut self, id: TicketId, now: Time) {
+        self.ticket = Some(id);
         self.report = if audit::enabled() {
             now.after(LONG_WAIT)
         } else {
             Time::MAX
         };
-        self.ticket = Some(ticket.map_err(|(seq, refusal)| (seq, Error::refused(refusal)))?);
-        Ok(granted)
     }
 
     /// Ready when granted. The grant stays held.

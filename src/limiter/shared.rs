@@ -43,9 +43,9 @@ impl Shared {
     ///
     /// `change` must not call foreign code.
     pub(crate) fn apply<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
-        let mut state = self.lock();
-        // Read under the lock, so that changes are in the order of their times.
+        // Not under the lock, to hold it shortly. Who comes second may bring the earlier time; to the engine that is no time.
         let now = self.clock.now();
+        let mut state = self.lock();
         let result = change(&mut state, now);
         while let Some(first) = state.next_woken() {
             let mut batch: [Option<Waker>; BATCH] = array::from_fn(|_| None);
@@ -66,6 +66,11 @@ impl Shared {
             state = self.lock();
         }
         result
+    }
+
+    /// Changes what needs no time and concerns nobody.
+    pub(crate) fn touch<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        change(&mut self.lock())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

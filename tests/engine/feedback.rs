@@ -282,3 +282,29 @@ fn leaving_a_long_line_is_cheap() {
     }
     assert_eq!(engine.view(Time::ZERO).queue_len, 0);
 }
+
+/// The slack is for lateness, not for those who never wait.
+#[test]
+fn callers_who_never_wait_find_one_burst_and_no_slack() {
+    let mut engine = engine(10_000, 1, |_| {});
+    for step in 0..100 {
+        send(&mut engine, at(0.005 * f64::from(step)));
+    }
+    let now = at(0.5);
+    engine.try_send(now, 1).unwrap();
+    assert!(engine.try_send(now, 1).is_err());
+}
+
+/// After a wait it is for those who waited.
+#[test]
+fn the_slack_is_no_larger_than_what_was_waited_for() {
+    let mut engine = engine(10_000, 1, |_| {});
+    engine.try_send(Time::ZERO, 1).unwrap();
+    let ticket = engine.join(at(0.000_05), 1, None).unwrap();
+    engine.send(at(0.000_1), ticket, false);
+    let now = at(0.01);
+    let left = (0..)
+        .take_while(|_| engine.try_send(now, 1).is_ok())
+        .count();
+    assert_eq!(left, 2);
+}

@@ -1,46 +1,11 @@
-//! The reader as a whole, case by case from public bug reports.
+//! Case by case from public bug reports.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::{Fault, Feedback, Hold, Scope, Unit, read};
-
-/// Mon, 01 Jul 2013 17:27:06 GMT
-const T: u64 = 1_372_699_626;
-const DATE: (&str, &str) = ("date", "Mon, 01 Jul 2013 17:27:06 GMT");
-
-fn at(secs: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(secs)
-}
-
-fn secs(secs: u64) -> Duration {
-    Duration::from_secs(secs)
-}
-
-fn headers(fields: &[(&str, &str)]) -> HeaderMap {
-    let mut map = HeaderMap::new();
-    for (name, value) in fields {
-        let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
-        map.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
-    }
-    map
-}
-
-fn read_at(now: SystemTime, status: u16, fields: &[(&str, &str)]) -> Feedback {
-    read(StatusCode::from_u16(status).unwrap(), &headers(fields), now)
-}
-
-fn answer(status: u16, fields: &[(&str, &str)]) -> Feedback {
-    read_at(at(T), status, fields)
-}
-
-fn hold(wait: Duration) -> Option<Hold> {
-    Some(Hold {
-        wait,
-        field: "retry-after",
-    })
-}
+use super::super::{Fault, Feedback, Hold, Scope, Unit, read};
+use super::{DATE, T, answer, at, hold, read_at, secs};
 
 /// C07: a value that is no number is no information; one that is too large is a very long wait.
 #[test]
