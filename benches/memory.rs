@@ -52,7 +52,9 @@ fn paused() -> Result<Runtime, std::io::Error> {
 fn for_each_request() -> Result<(), Box<dyn Error>> {
     let runtime = paused()?;
     let limiter = Limiter::new(Quota::per_second(1).burst(u32::MAX))?;
-    let mut throttle = ThrottleLayer::new(limiter.clone()).layer(Client);
+    let layer = ThrottleLayer::new(limiter.clone());
+    let mut throttle = layer.layer(Client);
+    let mut lean = layer.report_pacing(false).layer(Client);
     let mut concurrency = ConcurrencyLimit::new(Client, 1_024);
     let mut table = Table::new(&["without waiting", "allocations", "bytes"]);
     let mut row = |name: &str, (allocations, bytes): (f64, f64)| {
@@ -66,6 +68,10 @@ fn for_each_request() -> Result<(), Box<dyn Error>> {
         row(
             "request through Throttle",
             counted(async || request(&mut throttle).await).await?,
+        );
+        row(
+            "request through Throttle, without `Pacing`",
+            counted(async || request(&mut lean).await).await?,
         );
         row(
             "request through ConcurrencyLimit",

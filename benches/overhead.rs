@@ -50,24 +50,28 @@ fn through_the_layer() -> Result<(), Box<dyn Error>> {
         .build()?;
     let _guard = runtime.enter();
     let mut bare = Client;
-    let mut throttle = ThrottleLayer::new(Limiter::new(plenty())?).layer(Client);
+    let layer = ThrottleLayer::new(Limiter::new(plenty())?);
+    let mut throttle = layer.layer(Client);
+    let mut lean = layer.report_pacing(false).layer(Client);
     let mut concurrency = ConcurrencyLimit::new(Client, 1_024);
     let mut rate = RateLimit::new(
         Client,
         limit::rate::Rate::new(u64::MAX, Duration::from_secs(1)),
     );
-    let mut times: [Vec<f64>; 4] = Default::default();
+    let mut times: [Vec<f64>; 5] = Default::default();
     for _ in 0..SAMPLES {
         // Unconstrained: only `ConcurrencyLimit` takes part in tokio's budget, and would pay for that alone.
         times[0].push(runtime.block_on(unconstrained(requests(&mut bare))));
         times[1].push(runtime.block_on(unconstrained(requests(&mut concurrency))));
         times[2].push(runtime.block_on(unconstrained(requests(&mut rate))));
         times[3].push(runtime.block_on(unconstrained(requests(&mut throttle))));
+        times[4].push(runtime.block_on(unconstrained(requests(&mut lean))));
     }
-    let [bare, concurrency, rate, throttle] = times.map(median);
+    let [bare, concurrency, rate, throttle, lean] = times.map(median);
     let mut table = Table::new(&["service", "ns", "Throttle / it"]);
     for (name, ns) in [
         ("Throttle", throttle),
+        ("Throttle, without `Pacing`", lean),
         ("ConcurrencyLimit", concurrency),
         ("RateLimit", rate),
         ("none", bare),
@@ -110,7 +114,7 @@ fn without_waiting(threads: usize) -> Result<(), Box<dyn Error>> {
     // reads too, the difference between the limiters alone is left.
     let theirs = RateLimiter::direct(quota);
     let on_our_clock = RateLimiter::direct_with_clock(quota, MonotonicClock);
-    let mut times: [Vec<f64>; 4] = Default::default();
+    let mut times: [Vec<f64>; 5] = Default::default();
     for _ in 0..SAMPLES {
         times[0].push(checks(threads, || ours.try_acquire(1).is_ok()));
         times[1].push(checks(threads, || theirs.check().is_ok()));

@@ -4,8 +4,8 @@ use super::layer::Options;
 use crate::{
     ResponseHead, audit,
     engine::{Flight, Grant},
-    feedback,
-    limiter::{Shared, observe, wall},
+    feedback::{self, Feedback},
+    limiter::{Shared, answered_silently, observe, says_nothing, wall},
 };
 use http::StatusCode;
 
@@ -46,14 +46,11 @@ impl InFlight {
             classify(status, response.headers(), &mut feedback);
         }
         if let Some(flight) = self.close() {
-            let seq = self.grant.seq;
-            let (answered, elapsed) = observe(&self.shared, Some(seq), Some(flight), &feedback);
-            if options.refund_not_modified && status == StatusCode::NOT_MODIFIED {
-                let cost = self.grant.cost;
-                self.shared
-                    .apply(|state, now| state.engine.refund(now, cost));
+            let refund = options.refund_not_modified && status == StatusCode::NOT_MODIFIED;
+            let silent = !refund && !audit::enabled() && says_nothing(&feedback);
+            if !(silent && answered_silently(&self.shared, flight)) {
+                self.observe(flight, status, &feedback, refund);
             }
-            audit::answered(&self.shared.name, seq, status.as_u16(), elapsed, &answered);
         }
         let extensions = (!options.omit_pacing)
             .then(|| response.extensions_mut())
@@ -66,6 +63,16 @@ impl InFlight {
             });
         }
         response
+    }
+
+    fn observe(&self, flight: Flight, status: StatusCode, feedback: &Feedback, refund: bool) {
+        let (seq, cost) = (self.grant.seq, self.grant.cost);
+        let (answered, elapsed) = observe(&self.shared, Some(seq), Some(flight), feedback);
+        if refund {
+            self.shared
+                .apply(|state, now| state.engine.refund(now, cost));
+        }
+        audit::answered(&self.shared.name, seq, status.as_u16(), elapsed, &answered);
     }
 
     /// The inner service gave an error.

@@ -23,6 +23,6 @@ pub use snapshot::{Budget, Counters, Regime, Snapshot};
 
 pub(crate) use alarm::Alarm;
 pub(crate) use clock::wall;
-pub(crate) use observe::observe;
+pub(crate) use observe::{answered_silently, observe, says_nothing};
 pub(crate) use place::Place;
 pub(crate) use shared::Shared;

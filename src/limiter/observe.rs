@@ -10,6 +10,21 @@ use crate::{
 /// After a refusal whose reset has just passed: dates have a grain of one second, so it may still be ahead by that much.
 const DATE_GRAIN: Duration = Duration::from_secs(1);
 
+/// Whether a response says nothing about limits, as most do.
+pub(crate) fn says_nothing(feedback: &Feedback) -> bool {
+    !feedback.refused
+        && feedback.hold.is_none()
+        && feedback.budgets.is_empty()
+        && feedback.malformed_count == 0
+}
+
+/// Closes a request whose answer says nothing, if it needs no more than that; saves the look at the clock.
+pub(crate) fn answered_silently(shared: &Shared, flight: Flight) -> bool {
+    shared
+        .touch(|state| state.engine.answer_silent(flight))
+        .is_some()
+}
+
 /// Applies what a response said, and returns what that changed and how long the request took. `flight` names the request it answers, `seq` its number in the records; without them it counts as news.
 pub(crate) fn observe(
     shared: &Shared,
