@@ -23,11 +23,9 @@ impl Paced for Limiter {
     }
 
     async fn turn(&self) {
-        drop(
-            self.acquire(1)
-                .await
-                .expect("a limiter without bounds refuses nobody"),
-        );
+        self.acquire(1)
+            .await
+            .expect("a limiter without bounds refuses nobody");
     }
 }
 

@@ -57,6 +57,9 @@ pub(super) fn http_date(text: &[u8], now: SystemTime) -> Option<Moment> {
     if let Some(moment) = imf_fixdate(text) {
         return Some(moment);
     }
+    if text.len() > MAX_DATE {
+        return None;
+    }
     let mut date = Civil {
         second: -1,
         ..Civil::default()
@@ -345,6 +348,7 @@ mod tests {
             "Thu, 01 Jan 2020 00:61:00 GMT",
             "Thu, 01 Jan 2020 00:00:00 EST",
             "Thu, 01 Jan 2020",
+            "Thu; 01 Jan 2020 00:00:00 GMT",
             "Thu, Jan 2020 00:00:00 GMT",
             "never",
             "",

@@ -136,7 +136,8 @@ impl Dialect {
 }
 
 impl Rule {
-    /// The name shown for a wait that no field set; see [`Dialect::refusal_wait`].
+    /// Shown as the field of a wait that no field set (see [`Dialect::refusal_wait`]), or that was set by a field whose name
+    /// became known only at run time.
     pub const DOCUMENTED: &'static str = "(documented)";
 
     /// Says what `field` means. Letter case does not matter. One `*` stands for any words, at least one character, and

@@ -23,8 +23,14 @@ pub(super) enum Kind {
     Named,
 }
 
+/// Longer names are no rate fields; the longest honest one met has 60 bytes.
+const MAX_NAME: usize = 128;
+
 /// Sorts a field by its name, in lower case.
 pub(super) fn kind(name: &str) -> Kind {
+    if name.len() > MAX_NAME {
+        return Kind::Nothing;
+    }
     match name.as_bytes() {
         // Shorter than any rate field but `age`, which is looked up on need.
         [] | [_] | [_, _] | [_, _, _] | [_, _, _, _] => Kind::Nothing,
@@ -119,6 +125,13 @@ mod tests {
         ] {
             assert_eq!(kind(name), Kind::Nothing, "{name}");
         }
+    }
+
+    #[test]
+    fn endless_names_are_nothing() {
+        let name = |length: usize| format!("{}-ratelimit-limit", "x".repeat(length));
+        assert_eq!(kind(&name(100)), Kind::Named);
+        assert_eq!(kind(&name(120)), Kind::Nothing);
     }
 
     #[test]

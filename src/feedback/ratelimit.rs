@@ -64,7 +64,7 @@ pub(super) struct State {
 /// A structured field gathered from all of its lines.
 #[derive(Debug, Default)]
 pub(super) struct Field<'a> {
-    pub(super) members: Vec<Member<'a>>,
+    members: Vec<Member<'a>>,
     pub(super) state: Option<State>,
     pub(super) fault: Option<Fault>,
     seen: bool,
@@ -94,6 +94,20 @@ impl<'a> Field<'a> {
             self.fault = Some(Fault::Syntax);
         }
     }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The members of the whole field; none if any line has a fault.
+    pub(super) fn take(&mut self) -> Vec<Member<'a>> {
+        let members = std::mem::take(&mut self.members);
+        if self.fault.is_some() {
+            Vec::new()
+        } else {
+            members
+        }
+    }
 }
 
 /// Reads a list in the syntax of `RateLimit-Policy` from any field.
@@ -109,6 +123,7 @@ pub(super) fn list(line: &[u8]) -> Option<Vec<Member<'_>>> {
 }
 
 /// Joins the named members of both fields on name and partition key: each policy and each state becomes one budget.
+/// Where a server puts the key into one of the fields only, two budgets remain for the search for twins.
 /// Members that lack what they must have are reported to `malformed`.
 pub(super) fn named_budgets(
     policies: Vec<Member<'_>>,
@@ -145,25 +160,13 @@ pub(super) fn named_budgets(
             }
         };
         let partition = state.partition.as_deref();
-        let fits =
-            |budget: &Budget| budget.name.as_deref() == Some(name) && budget.remaining.is_none();
-        let known = budgets.get(..of_policies).unwrap_or_default();
-        let exact = known
-            .iter()
-            .position(|budget| fits(budget) && budget.partition.as_deref() == partition);
-        // Servers put the key into one of the fields only.
-        let joined = exact.or_else(|| {
-            known.iter().position(|budget| {
-                fits(budget) && (budget.partition.is_none() || partition.is_none())
-            })
-        });
-        match joined.and_then(|index| budgets.get_mut(index)) {
+        let known = budgets.iter_mut().take(of_policies);
+        let mut fits = known
+            .filter(|budget| budget.name.as_deref() == Some(name) && budget.remaining.is_none());
+        match fits.find(|budget| budget.partition.as_deref() == partition) {
             Some(budget) => {
                 budget.remaining = Some(remaining);
                 budget.reset = reset;
-                if budget.partition.is_none() {
-                    budget.partition = state.partition.map(Vec::into_boxed_slice);
-                }
             }
             None => budgets.push(Budget {
                 name: Some(name.into()),

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::value::{Clock, TimeForm, joined, trim};
+use super::value::{Clock, MAX_VALUE, TimeForm, joined, trim};
 use super::{Fault, Hold};
 
 /// Fields that are explicit waits by their exact name, and the form of a bare number in them.
@@ -39,6 +39,9 @@ impl Holds {
         mut malformed: impl FnMut(Fault),
     ) {
         let text = trim(text);
+        if text.len() > MAX_VALUE {
+            return malformed(Fault::TooLong);
+        }
         if has_thousands(text) {
             return malformed(Fault::NotATime);
         }
@@ -50,16 +53,15 @@ impl Holds {
         }
     }
 
-    /// Takes a wait that is known already.
-    pub(super) fn push(&mut self, wait: Duration, field: &'static str) {
-        if self.longest.is_none_or(|longest| wait > longest.wait) {
-            self.longest = Some(Hold { wait, field });
-        }
-    }
-
     /// The longest wait; the first field named wins a tie.
     pub(super) fn longest(&self) -> Option<Hold> {
         self.longest
+    }
+
+    fn push(&mut self, wait: Duration, field: &'static str) {
+        if self.longest.is_none_or(|longest| wait > longest.wait) {
+            self.longest = Some(Hold { wait, field });
+        }
     }
 }
 

@@ -98,7 +98,7 @@ impl<'a> Sheet<'a> {
     /// Takes a field whose name the grammar knows.
     pub(super) fn field(&mut self, field: &'a str, name: &FieldName<'a>, value: &'a [u8]) {
         let value = value.trim_ascii();
-        if !self.spend(1 + value.len() / COST_BYTES) {
+        if !self.pay(value) {
             return self.fault(field, Fault::TooMany);
         }
         match name.role {
@@ -145,15 +145,8 @@ impl<'a> Sheet<'a> {
     /// Takes a policy that has no name of its own, or one from a list that gives names as parameters.
     pub(super) fn policy(&mut self, member: &ratelimit::Member<'a>, label: &Label<'a>) {
         let Some(quota) = member.number else { return };
-        let (window, name) = (member.window, member.name.clone());
-        let known = self.policies.iter().any(|policy| {
-            policy.quota == quota
-                && policy.window == window
-                && policy.name == name
-                && policy.label == *label
-        });
-        // Layers list one policy twice.
-        if !known && self.policies.len() < MAX_SLOTS {
+        if self.policies.len() < MAX_SLOTS {
+            let (window, name) = (member.window, member.name.clone());
             self.policies.push(Policy {
                 quota,
                 window,
@@ -168,7 +161,11 @@ impl<'a> Sheet<'a> {
     }
 
     /// Pays for a field. False once there is nothing left to pay with.
-    pub(super) fn spend(&mut self, cost: usize) -> bool {
+    pub(super) fn pay(&mut self, value: &[u8]) -> bool {
+        self.spend(1 + value.len() / COST_BYTES)
+    }
+
+    fn spend(&mut self, cost: usize) -> bool {
         let left = self.fuel.checked_sub(cost);
         self.fuel = left.unwrap_or_default();
         left.is_some()
@@ -246,9 +243,9 @@ impl<'a> Sheet<'a> {
     /// A value that may hold a whole set: a JSON object, or pairs of key and value. Else it is a limit, if the name says
     /// no more than that there is one.
     fn set(&mut self, field: &'a str, name: &FieldName<'a>, value: &'a [u8]) {
-        let text = std::str::from_utf8(value)
-            .ok()
-            .filter(|text| text.len() <= MAX_VALUE);
+        let text = Some(value)
+            .filter(|value| value.len() <= MAX_VALUE)
+            .and_then(|value| std::str::from_utf8(value).ok());
         let opens = |text: &&str| {
             text.starts_with(|first: char| first == '{' || first.is_ascii_alphabetic())
         };

@@ -35,80 +35,73 @@ impl<'a> Sheet<'a> {
         star: &'a str,
         value: &'a [u8],
     ) -> bool {
-        if !self.spend(1 + value.len() / 16) {
-            self.fault(field, Fault::TooMany);
-            return false;
-        }
-        let place = place(rule, field, star);
-        let role = match rule.meaning {
+        match rule.meaning {
+            Meaning::Ignore => return false,
+            // Explicit waits have a bound of their own, so that nothing before them can hide them.
             Meaning::Hold(form) => {
                 self.hold(rule.static_field(), value, form);
                 return false;
             }
-            Meaning::Refusal(texts) => {
-                let value = value.get(..MAX_VALUE).unwrap_or(value);
-                return texts.iter().any(|text| {
-                    value
-                        .windows(text.len().max(1))
-                        .any(|part| part == text.as_bytes())
-                });
+            _ if !self.pay(value) => self.fault(field, Fault::TooMany),
+            Meaning::Refusal(texts) => return texts.iter().any(|text| contains(value, text)),
+            _ => {
+                let place = place(rule, field, star);
+                let read = match plain_role(rule.meaning) {
+                    Some((role, form)) if !rule.grouped => {
+                        let (family, label) = (place.family, place.label);
+                        self.target(place, label, None);
+                        self.value(
+                            field,
+                            &FieldName {
+                                family,
+                                role,
+                                label,
+                                form,
+                                loose: false,
+                            },
+                            value,
+                        );
+                        Ok(())
+                    }
+                    _ => self.special(place, rule, value),
+                };
+                if let Err(fault) = read {
+                    self.fault(field, fault);
+                }
             }
-            Meaning::Ignore => return false,
-            Meaning::Limit => Some(Role::Limit),
-            Meaning::Remaining => Some(Role::Remaining),
-            Meaning::Used => Some(Role::Used),
-            Meaning::Reset(_) => Some(Role::ResetAfter),
-            Meaning::Window(_) => Some(Role::Window),
-            _ => None,
-        };
-        if let (Some(role), false) = (role, rule.grouped) {
-            let form = match rule.meaning {
-                Meaning::Reset(form) | Meaning::Window(form) => form,
-                _ => TimeForm::Auto,
-            };
-            let name = FieldName {
-                family: place.family,
-                role,
-                label: place.label,
-                form,
-                loose: false,
-            };
-            self.target(place, place.label, None);
-            self.value(field, &name, value);
-            return false;
-        }
-        let text = std::str::from_utf8(trim(value))
-            .ok()
-            .filter(|text| text.len() <= MAX_VALUE);
-        let result = text
-            .ok_or(Fault::TooLong)
-            .and_then(|text| match (role, rule.meaning) {
-                (Some(role), _) => self.grouped(place, role, text),
-                (_, Meaning::Rate) => self.rate(place, text),
-                (_, Meaning::UsedOfLimit) => self.used_of_limit(place, place.label, text),
-                (_, Meaning::NamedUsedOfLimit) => members(text, [';', ','], |item| {
-                    let (name, numbers) = item.split_once('=').ok_or(Fault::NotACount)?;
-                    self.used_of_limit(place, extended(place.label, name), numbers)
-                }),
-                (_, Meaning::LimitPerWindow) => members(text, [',', ','], |item| {
-                    self.per_window(place, Role::Limit, item)
-                }),
-                (_, Meaning::UsedPerWindow) => members(text, [',', ','], |item| {
-                    self.per_window(place, Role::Used, item)
-                }),
-                (_, Meaning::Holds) => {
-                    members(text, [',', ','], |item| self.category_hold(place, item))
-                }
-                (_, Meaning::Percents) => {
-                    self.percents(place, text);
-                    Ok(())
-                }
-                _ => Ok(()),
-            });
-        if let Err(fault) = result {
-            self.fault(field, fault);
         }
         false
+    }
+
+    /// Reads the forms that only a dialect has.
+    fn special(&mut self, place: Place<'a>, rule: &Rule, value: &'a [u8]) -> Result<(), Fault> {
+        if value.len() > MAX_VALUE {
+            return Err(Fault::TooLong);
+        }
+        let text = std::str::from_utf8(trim(value)).map_err(|_| Fault::NotACount)?;
+        if let Some((role, _)) = plain_role(rule.meaning) {
+            return self.grouped(place, role, text);
+        }
+        match rule.meaning {
+            Meaning::Rate => self.rate(place, text),
+            Meaning::UsedOfLimit => self.used_of_limit(place, place.label, text),
+            Meaning::NamedUsedOfLimit => members(text, &[';', ','], |item| {
+                let (name, numbers) = item.split_once('=').ok_or(Fault::NotACount)?;
+                self.used_of_limit(place, extended(place.label, name), numbers)
+            }),
+            Meaning::LimitPerWindow => members(text, &[','], |item| {
+                self.per_window(place, Role::Limit, item)
+            }),
+            Meaning::UsedPerWindow => members(text, &[','], |item| {
+                self.per_window(place, Role::Used, item)
+            }),
+            Meaning::Holds => members(text, &[','], |item| self.category_hold(place, item)),
+            Meaning::Percents => {
+                self.percents(place, text);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn target(
@@ -249,6 +242,25 @@ impl<'a> Sheet<'a> {
     }
 }
 
+/// The role of a meaning whose value has an ordinary form, and the form of its times.
+fn plain_role(meaning: Meaning) -> Option<(Role, TimeForm)> {
+    Some(match meaning {
+        Meaning::Limit => (Role::Limit, TimeForm::Auto),
+        Meaning::Remaining => (Role::Remaining, TimeForm::Auto),
+        Meaning::Used => (Role::Used, TimeForm::Auto),
+        Meaning::Reset(form) => (Role::ResetAfter, form),
+        Meaning::Window(form) => (Role::Window, form),
+        _ => return None,
+    })
+}
+
+fn contains(value: &[u8], text: &str) -> bool {
+    let value = value.get(..MAX_VALUE).unwrap_or(value);
+    value
+        .windows(text.len().max(1))
+        .any(|part| part == text.as_bytes())
+}
+
 /// A rule's field keeps the family and label that its name has by the general rules, so that it joins its siblings.
 fn place<'a>(rule: &'a Rule, field: &'a str, star: &'a str) -> Place<'a> {
     let known = FieldName::parse(field).filter(|name| !name.loose);
@@ -283,7 +295,7 @@ fn extended<'a>(mut label: Label<'a>, words: &'a str) -> Label<'a> {
 /// Reads each member that is not blank; a fault is reported after the others were read.
 fn members<'a>(
     text: &'a str,
-    separators: [char; 2],
+    separators: &[char],
     mut read: impl FnMut(&'a str) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut result = Ok(());

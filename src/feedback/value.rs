@@ -263,6 +263,20 @@ mod tests {
     }
 
     #[test]
+    fn a_number_from_years_ago_is_a_past_reset_but_a_long_hold() {
+        let headers = HeaderMap::new();
+        let clock = Clock::new(&headers, now());
+        let (text, secs) = (b"1000000000", Duration::from_secs(1_000_000_000));
+        assert_eq!(clock.reset(text, TimeForm::Auto), Ok(Duration::ZERO));
+        assert_eq!(clock.hold(text, TimeForm::Auto), Ok(secs));
+        assert_eq!(
+            clock.hold(b"1372699000", TimeForm::Auto),
+            Ok(Duration::ZERO),
+            "minutes ago"
+        );
+    }
+
+    #[test]
     fn a_known_form_is_not_guessed() {
         let headers = HeaderMap::new();
         let clock = Clock::new(&headers, now());

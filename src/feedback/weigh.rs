@@ -8,53 +8,31 @@ use super::sheet::{Policy, Sheet};
 use super::slot::Slot;
 use super::{Budget, Fault, MAX_BUDGETS, Unit};
 
-/// A budget with the family it came from.
+/// A budget that may turn out to be another's twin.
 #[derive(Debug)]
-struct Candidate<'a> {
-    family: &'a str,
+struct Candidate {
+    budget: Budget,
     /// The names of its fields say nothing about what is counted.
     plain: bool,
-    budget: Budget,
 }
-
-/// The family of named members, which is no field's name.
-const NAMED: &str = "ratelimit members";
 
 /// Two resets of one instant can differ by the grain of `Date`, once in each direction.
 const TWIN_SLACK: Duration = Duration::from_secs(2);
 
 /// The budgets of a closed sheet, spent ones first if there are too many to keep.
 pub(super) fn budgets(sheet: &mut Sheet<'_>) -> Vec<Budget> {
-    let structured_fields =
-        !sheet.policy_field.members.is_empty() || !sheet.state_field.members.is_empty();
+    let alone =
+        sheet.policy_field.is_empty() && sheet.state_field.is_empty() && sheet.policies.is_empty();
     match sheet.slots.as_slice() {
-        [] if !structured_fields && sheet.policies.is_empty() => return Vec::new(),
+        [] if alone => return Vec::new(),
         // The commonest case has nothing to be weighed against.
-        [slot]
-            if !structured_fields
-                && sheet.policies.is_empty()
-                && is_budget(slot)
-                && !slot.is_joined() =>
-        {
-            return slot.budgets().collect();
-        }
+        [slot] if alone && is_budget(slot) && !slot.is_joined() => return slot.budgets().collect(),
         _ => complete(&mut sheet.slots),
     }
-    let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(sheet.slots.len());
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(sheet.slots.len());
     for slot in sheet.slots.iter().filter(|slot| is_budget(slot)) {
-        let (family, plain) = (slot.family, slot.label.is_empty());
-        let first = candidates.len();
-        for budget in slot.budgets() {
-            // Before policies are given out, since two layers may show one counter and one policy.
-            let mut own = candidates.iter().skip(first);
-            if !own.any(|other| other.budget == budget) {
-                candidates.push(Candidate {
-                    family,
-                    plain,
-                    budget,
-                });
-            }
-        }
+        let plain = slot.label.is_empty();
+        candidates.extend(slot.budgets().map(|budget| Candidate { budget, plain }));
     }
     structured(sheet, &mut candidates);
     if !sheet.policies.is_empty() {
@@ -105,17 +83,9 @@ fn complete(slots: &mut [Slot<'_>]) {
     }
 }
 
-fn structured<'a>(sheet: &mut Sheet<'a>, candidates: &mut Vec<Candidate<'a>>) {
-    let sound = |field: &mut ratelimit::Field<'a>| {
-        let members = std::mem::take(&mut field.members);
-        if field.fault.is_some() {
-            Vec::new()
-        } else {
-            members
-        }
-    };
-    let policies = sound(&mut sheet.policy_field);
-    let states = sound(&mut sheet.state_field);
+fn structured(sheet: &mut Sheet<'_>, candidates: &mut Vec<Candidate>) {
+    let policies = sheet.policy_field.take();
+    let states = sheet.state_field.take();
     if policies.is_empty() && states.is_empty() {
         return;
     }
@@ -128,26 +98,21 @@ fn structured<'a>(sheet: &mut Sheet<'a>, candidates: &mut Vec<Candidate<'a>>) {
     let budgets =
         ratelimit::named_budgets(named, states, |field| sheet.fault(field, Fault::Incomplete));
     candidates.extend(budgets.into_iter().map(|budget| Candidate {
-        family: NAMED,
-        plain: false,
         budget,
+        plain: false,
     }));
 }
 
-/// Gives each counter without a window the policy of its quota. The policies left over become budgets of their own: a
-/// dynamic limit has no policy of its size, and only the tightest policy is shown with a counter.
-fn place<'a>(mut policies: Vec<Policy<'a>>, candidates: &mut Vec<Candidate<'a>>) {
+/// Gives each plain counter without a window the policy of its quota. The policies left over become budgets of their own:
+/// a dynamic limit has no policy of its size, only the tightest policy is shown with a counter, and where names tell, the
+/// search for twins finds the counter.
+fn place(mut policies: Vec<Policy<'_>>, candidates: &mut Vec<Candidate>) {
     let windowless = candidates
         .iter_mut()
         .filter(|candidate| candidate.budget.window.is_none());
-    for Candidate { plain, budget, .. } in windowless {
+    for Candidate { budget, plain } in windowless {
         let fits = |policy: &Policy<'_>| {
-            budget.limit == Some(policy.quota)
-                && if policy.label.is_empty() {
-                    *plain
-                } else {
-                    budget.name.as_deref() == Some(&*policy.label.text())
-                }
+            *plain && policy.label.is_empty() && budget.limit == Some(policy.quota)
         };
         // Of two policies with one quota the counter belongs to the one that is not over before the counter comes back.
         let in_time = |policy: &Policy<'_>| {
@@ -181,21 +146,22 @@ fn place<'a>(mut policies: Vec<Policy<'a>>, candidates: &mut Vec<Candidate<'a>>)
             ..Budget::default()
         };
         Candidate {
-            family: ratelimit::POLICY,
-            plain: false,
             budget,
+            plain: false,
         }
     }));
 }
 
 /// Makes one of every two candidates that show one budget, in the place of the earlier.
-fn join_twins(candidates: &mut Vec<Candidate<'_>>) {
+fn join_twins(candidates: &mut Vec<Candidate>) {
     let mut later = 1;
     while later < candidates.len() {
         let (before, rest) = candidates.split_at(later);
-        let twin = rest
-            .first()
-            .and_then(|candidate| before.iter().position(|other| is_twin(other, candidate)));
+        let twin = rest.first().and_then(|candidate| {
+            before
+                .iter()
+                .position(|other| is_twin(&other.budget, &candidate.budget))
+        });
         let Some(twin) = twin else {
             later += 1;
             continue;
@@ -208,13 +174,13 @@ fn join_twins(candidates: &mut Vec<Candidate<'_>>) {
 }
 
 /// The two show one budget: the same numbers twice, or under two spellings of the field names.
-fn is_twin(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
-    let (a, b) = (&one.budget, &other.budget);
+fn is_twin(a: &Budget, b: &Budget) -> bool {
     let named = a.name.is_some() && b.name.is_some();
     if named && a.name != b.name || a.unit != b.unit {
         return false;
     }
-    if one.family == other.family || a.partition.is_some() && b.partition.is_some() {
+    // Keys tell apart what is alike in all else.
+    if a.partition.is_some() && b.partition.is_some() {
         return a == b;
     }
     let agree =

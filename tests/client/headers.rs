@@ -233,7 +233,8 @@ async fn one_field_name_with_several_units_is_told_apart() {
 
 #[tokio::test(start_paused = true)]
 async fn other_statuses_that_throttle_are_known() {
-    let cases: [(u16, &[(&'static str, &'static str)], f64); 8] = [
+    type Fields = &'static [(&'static str, &'static str)];
+    let cases: [(u16, Fields, f64); 8] = [
         (
             403,
             &[("retry-after", "60"), ("x-ratelimit-remaining", "4999")],

@@ -215,6 +215,12 @@ fn c23_other_statuses() {
     );
     assert_eq!((d.refused, d.wait()), (true, None));
     assert_eq!(d.reset_on_refusal(), Some(secs(25)));
+    let two = [("ratelimit", "\"a\";r=5;t=60, \"b\";r=5;t=25, \"c\";r=5;t=0")];
+    assert_eq!(
+        answer(429, &two).reset_on_refusal(),
+        Some(secs(25)),
+        "the nearest instant named"
+    );
     let passed = answer(
         200,
         &[("x-ratelimit-remaining", "14"), ("x-ratelimit-reset", "25")],
@@ -289,6 +295,18 @@ fn c26_zero() {
 /// C43 (b): a limit over every route says so.
 #[test]
 fn c43_global() {
+    for fields in [
+        [
+            ("x-ratelimit-global", "true"),
+            ("x-ratelimit-scope", "user"),
+        ],
+        [
+            ("x-ratelimit-scope", "user"),
+            ("x-ratelimit-global", "true"),
+        ],
+    ] {
+        assert_eq!(answer(429, &fields).scope, Scope::Global);
+    }
     assert_eq!(
         answer(429, &[("x-ratelimit-global", "true")]).scope,
         Scope::Global

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::super::{Dialect, Feedback, Hold, Meaning, Reader, Rule, TimeForm, Unit};
+use super::super::{Dialect, Fault, Feedback, Hold, Meaning, Reader, Rule, TimeForm, Unit};
 use super::{T, at, headers, secs};
 
 fn read(dialect: &Dialect, status: u16, fields: &[(&str, &str)]) -> Feedback {
@@ -169,6 +169,12 @@ fn windows_by_place() {
             (Some(secs(86_400)), Some(1852))
         ]
     );
+    let alone = read(
+        &Dialect::strava(),
+        200,
+        &[("x-ratelimit-limit", "200,2000")],
+    );
+    assert_eq!(alone.budgets.len(), 2);
 }
 
 #[test]
@@ -358,5 +364,35 @@ fn ignored_fields() {
     assert_eq!(
         (feedback.budgets.len(), feedback.wait()),
         (0, Some(secs(1)))
+    );
+}
+
+/// However much comes before it, an explicit wait is read.
+#[test]
+fn nothing_hides_an_explicit_wait() {
+    let fields: Vec<_> = (0..100)
+        .map(|n| format!("x-ratelimit-limit-b{n}"))
+        .collect();
+    let mut fields: Vec<_> = fields.iter().map(|name| (name.as_str(), "5")).collect();
+    fields.push(("retry-after", "7"));
+    assert_eq!(read(&Dialect::new(), 429, &fields).wait(), Some(secs(7)));
+    assert_eq!(
+        read(&Dialect::discord(), 429, &fields).wait(),
+        Some(secs(7))
+    );
+}
+
+#[test]
+fn bounds_hold_for_rules_too() {
+    let fields: Vec<_> = (0..100).map(|n| format!("x-used-{n}")).collect();
+    let fields: Vec<_> = fields.iter().map(|name| (name.as_str(), "5")).collect();
+    let dialect = Dialect::new().rule(Rule::new("x-used-*", Meaning::Used));
+    let feedback = read(&dialect, 200, &fields);
+    assert!(feedback.malformed_count > 60);
+    assert!(
+        feedback
+            .malformed
+            .iter()
+            .all(|malformed| malformed.why == Fault::TooMany)
     );
 }

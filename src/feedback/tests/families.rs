@@ -156,6 +156,16 @@ fn policies_find_their_counter() {
             (None, Some(50), None, None, Some(60)),
         ],
     );
+    check(
+        &[
+            ("x-app-rate-limit-limit", "10, 10;w=1, 50;w=60"),
+            ("x-app-rate-limit-remaining", "4"),
+        ],
+        &[
+            (Some("app"), Some(10), Some(4), None, Some(1)),
+            (Some("app"), Some(50), None, None, Some(60)),
+        ],
+    );
     // A dynamic limit has no policy of its size.
     check(
         &[
@@ -205,6 +215,9 @@ fn named_policies() {
         (Some(10), Some(&b"user1"[..]))
     );
     assert_eq!(feedback.budgets.len(), 2);
+
+    let alike = "\"a\";q=10;w=60;pk=:dXNlcjE=:, \"a\";q=10;w=60;pk=:YXBwMQ==:";
+    assert_eq!(answer(200, &[("ratelimit-policy", alike)]).budgets.len(), 2);
 
     let unit = |unit: &str| {
         answer(
@@ -271,12 +284,31 @@ fn one_budget_under_two_names_counts_once() {
         &[(Some("default"), Some(100), Some(60), Some(58), Some(60))],
     );
 
+    // An epoch under one name and a delay under the other can be a second apart; the later counts.
+    for (epoch, reset) in [("1372699685", 59), ("1372699683", 58)] {
+        let trio = [
+            ("x-ratelimit-limit", "100"),
+            ("x-ratelimit-remaining", "60"),
+            ("x-ratelimit-reset", epoch),
+        ];
+        check(
+            &[&list[..], &trio].concat(),
+            &[(Some("default"), Some(100), Some(60), Some(reset), Some(60))],
+        );
+    }
+
     let other = [("x-rate-limit", "100"), ("x-rate-limit-remaining", "60")];
     check(
         &[&trio[..], &other].concat(),
         &[(None, Some(100), Some(60), Some(58), None)],
     );
 
+    // Bytes are no requests, whatever the numbers.
+    let bytes = [
+        ("ratelimit-policy", "\"b\";q=100;w=60;qu=\"content-bytes\""),
+        ("ratelimit", "\"b\";r=60;t=58"),
+    ];
+    assert_eq!(answer(200, &[&trio[..], &bytes].concat()).budgets.len(), 2);
     // The same counts in two windows are not known to be the same.
     let minute = [
         ("x-brand-ratelimit-limit-minute", "100"),
@@ -315,6 +347,18 @@ fn a_nameless_set_completes_a_named_one() {
             ("x-rate-limit-time-window-ms", "30000"),
         ],
         &[(Some("requests"), Some(20), Some(19), Some(15), Some(30))],
+    );
+    // Both show a limit, so they are two.
+    check(
+        &[
+            ("x-ratelimit-limit", "10"),
+            ("x-ratelimit-remaining", "5"),
+            ("x-ratelimit-limit-tokens", "100"),
+        ],
+        &[
+            (None, Some(10), Some(5), None, None),
+            (Some("tokens"), Some(100), None, None, None),
+        ],
     );
     // With two named sets there is no telling.
     check(

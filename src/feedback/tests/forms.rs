@@ -247,4 +247,7 @@ fn bounds() {
         (feedback.budgets.len(), feedback.malformed[0].why),
         (0, Fault::TooLong)
     );
+
+    let waits = answer(429, &[("retry-after", &"5,".repeat(600))]);
+    assert_eq!((waits.hold, waits.malformed[0].why), (None, Fault::TooLong));
 }
