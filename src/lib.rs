@@ -64,18 +64,19 @@
 //! `http` crate's types. With reqwest, convert around the client:
 //!
 //! ```
-//! use tower::ServiceBuilder;
-//! # use tower_throttle::{Limiter, Quota, ThrottleLayer};
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let limiter = Limiter::new(Quota::per_second(2).burst(5))?;
-//! let client = ServiceBuilder::new()
+//! use tower::{Service, ServiceBuilder, ServiceExt};
+//! # use tower_throttle::{BoxError, Limiter, ThrottleLayer};
+//! # async fn example(limiter: Limiter) -> Result<(), BoxError> {
+//! let mut client = ServiceBuilder::new()
 //!     .layer(ThrottleLayer::new(limiter))
-//!     .map_request(|request: http::Request<reqwest::Body>| {
+//!     .map_request(|request: http::Request<&'static str>| {
 //!         reqwest::Request::try_from(request).expect("the URI is absolute")
 //!     })
 //!     .map_response(http::Response::<reqwest::Body>::from)
 //!     .service(reqwest::Client::new());
-//! # drop(client);
+//! let request = http::Request::get("https://api.example.com/v1/items").body("")?;
+//! let response = client.ready().await?.call(request).await?;
+//! # drop(response);
 //! # Ok(())
 //! # }
 //! ```
