@@ -14,7 +14,7 @@
 //! | `cancelled` | INFO | a caller left before its turn, or without using it | `waited_us`, `held` |
 //! | `waiting` | INFO | a caller has waited 30 s, then each time that doubles | `waited_us`, `expected_us`, `reason` |
 //! | `paused` | WARN | a pause began or was extended | `cause`, `field`, `asked_us`, `honoured_us` |
-//! | `malformed` | WARN | a header field could not be read | `field`, `why` |
+//! | `malformed` | WARN | a header field could not be read; the 1st, 2nd, 4th, 8th time and so on for each field | `field`, `why`, `count` |
 //! | `closed` | INFO | the limiter was closed | |
 //!
 //! Each request through the layer has exactly one closing event: `answered`, `failed` or `abandoned` after a `sent`; `refused` or
@@ -202,7 +202,8 @@ pub(crate) fn paused(
     );
 }
 
-pub(crate) fn malformed(limiter: &str, seq: Option<u64>, malformed: &Malformed) {
+/// `count`: how many values of this field could not be read so far.
+pub(crate) fn malformed(limiter: &str, seq: Option<u64>, malformed: &Malformed, count: u64) {
     tracing::warn!(
         target: TARGET,
         event = "malformed",
@@ -210,6 +211,7 @@ pub(crate) fn malformed(limiter: &str, seq: Option<u64>, malformed: &Malformed) 
         seq,
         field = %malformed.field,
         why = ?malformed.why,
+        count,
     );
 }
 

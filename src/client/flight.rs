@@ -4,7 +4,7 @@ use super::layer::Options;
 use crate::{
     ResponseHead, audit,
     engine::{Flight, Grant},
-    feedback::{self, Feedback},
+    feedback::{Feedback, Reader},
     limiter::{Shared, answered_silently, observe, says_nothing, wall},
 };
 use http::StatusCode;
@@ -41,7 +41,9 @@ impl InFlight {
     /// Reads and applies what the response says.
     pub(super) fn answered<R: ResponseHead>(&mut self, mut response: R, options: &Options) -> R {
         let status = response.status();
-        let mut feedback = feedback::read(status, response.headers(), wall());
+        let general = Reader::default();
+        let reader = options.reader.as_deref().unwrap_or(&general);
+        let mut feedback = reader.read_with(status, response.headers(), &wall);
         if let Some(classify) = &options.classify {
             classify(status, response.headers(), &mut feedback);
         }

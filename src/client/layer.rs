@@ -4,7 +4,10 @@ use http::{HeaderMap, StatusCode};
 use tower_layer::Layer;
 
 use super::service::Throttle;
-use crate::{feedback::Feedback, limiter::Limiter};
+use crate::{
+    feedback::{Dialect, Feedback, Reader},
+    limiter::Limiter,
+};
 
 /// Puts a [`Limiter`] in front of a client.
 ///
@@ -24,6 +27,7 @@ pub struct ThrottleLayer {
 /// What a user may change about reading answers.
 #[derive(Clone, Default)]
 pub(super) struct Options {
+    pub(super) reader: Option<Arc<Reader>>,
     pub(super) classify: Option<Arc<Classify>>,
     pub(super) refund_not_modified: bool,
     pub(super) omit_pacing: bool,
@@ -38,11 +42,28 @@ impl ThrottleLayer {
         Self {
             limiter,
             options: Options {
+                reader: None,
                 classify: None,
                 refund_not_modified: false,
                 omit_pacing: false,
             },
         }
+    }
+
+    /// Adds what names and values of the server's fields cannot tell: units, meanings, statuses. Without a dialect the general rules
+    /// of [`feedback`](crate::feedback) apply.
+    ///
+    /// ```
+    /// use tower_throttle::{Limiter, Quota, ThrottleLayer, feedback::Dialect};
+    ///
+    /// let limiter = Limiter::new(Quota::per_second(2).burst(40))?;
+    /// let layer = ThrottleLayer::new(limiter).dialect(Dialect::shopify());
+    /// # Ok::<(), tower_throttle::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.options.reader = Some(Arc::new(Reader::new().dialect(dialect)));
+        self
     }
 
     /// Lets `classify` see each response head and change what was read from it, before it is applied: to recognise a refusal the
@@ -96,6 +117,7 @@ impl<S> Layer<S> for ThrottleLayer {
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
+            .field("reader", &self.reader)
             .field("classify", &self.classify.is_some())
             .field("refund_not_modified", &self.refund_not_modified)
             .field("omit_pacing", &self.omit_pacing)

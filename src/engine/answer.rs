@@ -11,6 +11,8 @@ pub struct Answer<'a> {
     pub wait: Option<Duration>,
     /// At least this long a pause follows a refusal that names no usable wait.
     pub least_backoff: Duration,
+    /// The refusal is about a resource shared with others: it says nothing about our own rate.
+    pub shared: bool,
     /// The budgets the answer speaks of.
     pub readings: &'a [Reading<'a>],
 }
@@ -18,14 +20,18 @@ pub struct Answer<'a> {
 /// One budget in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reading<'a> {
-    /// The policy's name, if it has one. Readings of one name speak of one budget.
+    /// The policy's name, if it has one. Readings of one name, partition and window speak of one budget.
     pub name: Option<&'a str>,
+    /// What the budget is for within its policy, as the server names it.
+    pub partition: Option<&'a [u8]>,
     /// What the whole window allows.
     pub limit: Option<u64>,
     /// What is left.
     pub remaining: Option<u64>,
     /// Time until the budget is renewed.
     pub reset: Option<Duration>,
+    /// The length of the window.
+    pub window: Option<Duration>,
     /// Whether the unit is requests. Other units only stop us when nothing is left.
     pub paces: bool,
 }

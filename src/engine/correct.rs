@@ -28,7 +28,7 @@ impl Engine {
                     let bucket = &self.bucket;
                     let wait = self
                         .rate
-                        .refused(self.now, round_trip, |rate| {
+                        .refused(self.now, !answer.shared, round_trip, |rate| {
                             let per_second = bucket.token().unsigned_abs();
                             let nanos = per_second.div_ceil(u128::from(rate.max(1)));
                             Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -62,7 +62,7 @@ impl Engine {
         let token = self.bucket.token().unsigned_abs();
         let spent = self.windows.observe(
             flight.map_or(self.now, |flight| flight.sent),
-            answer.readings,
+            answer,
             flight.map_or(0, |flight| u64::from(flight.cost)),
             self.in_flight + self.held_cost,
             self.config.spend,

@@ -61,15 +61,16 @@ impl Rate {
         self.settled = last_sent;
     }
 
-    /// A refusal that names no wait, to a request that is news. Returns the pause that follows. `interval` is the time between two
-    /// tokens at a given rate.
+    /// A refusal that names no wait, to a request that is news. Returns the pause that follows. `cut`: our rate is to blame.
+    /// `interval` is the time between two tokens at a given rate.
     pub(super) fn refused(
         &mut self,
         now: Time,
+        cut: bool,
         round_trip: Duration,
         interval: impl Fn(u64) -> Duration,
     ) -> Duration {
-        if self.adapt == Adapt::On {
+        if cut && self.adapt == Adapt::On {
             self.current = (self.current / 2).max(self.full / FLOOR).max(1);
         }
         if now > self.resumed.after(self.backoff.cap) {

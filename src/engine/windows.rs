@@ -2,13 +2,21 @@
 
 use std::time::Duration;
 
-use super::{answer::Reading, config::Spend, time::Time};
+use super::{
+    answer::{Answer, Reading},
+    config::Spend,
+    time::Time,
+};
 
 /// The most budgets kept at once; the tightest are kept.
 const MAX_WINDOWS: usize = 8;
 
 /// A reset given in whole seconds may mean a time up to this much earlier.
 const GRAIN: Duration = Duration::from_secs(1);
+
+/// A budget that names its limit and its window but no reset shapes the rate only if the window is at most this long: of a longer one
+/// too little is known, as it may have been renewed a moment ago or not for hours.
+const SHAPING: Duration = Duration::from_secs(60);
 
 /// An ended budget is remembered this long, so that late answers about it are not taken for a new one.
 const MEMORY: Duration = Duration::from_secs(60);
@@ -18,6 +26,10 @@ const MEMORY: Duration = Duration::from_secs(60);
 pub struct Window {
     /// The policy's name, if it has one.
     pub name: Option<Box<str>>,
+    /// What it is for within its policy, as the server names it.
+    pub partition: Option<Box<[u8]>>,
+    /// The length of the window, if the server says it.
+    pub window: Option<Duration>,
     /// What the server allows in the whole window.
     pub limit: Option<u64>,
     /// The least that was seen to remain in this window, less what was used since without an answer that says so.
@@ -28,6 +40,14 @@ pub struct Window {
     pub(super) earliest: Time,
     /// The highest rate this budget allows, in credits a nanosecond.
     pub(super) even: u64,
+}
+
+impl Window {
+    fn is(&self, reading: &Reading<'_>) -> bool {
+        self.name.as_deref() == reading.name
+            && self.partition.as_deref() == reading.partition
+            && self.window == reading.window
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -78,7 +98,7 @@ impl Windows {
     pub(super) fn observe(
         &mut self,
         sent: Time,
-        readings: &[Reading<'_>],
+        answer: &Answer<'_>,
         cost: u64,
         outstanding: u64,
         spend: Spend,
@@ -86,54 +106,91 @@ impl Windows {
     ) -> Option<Time> {
         let now = self.now;
         let mut spent = None;
-        self.charge_unread(cost, readings);
-        for reading in readings {
-            let (Some(remaining), Some(reset)) = (reading.remaining, reading.reset) else {
-                continue;
-            };
-            if reset.is_zero() {
+        self.charge_unread(cost, answer.readings);
+        // A refusal that names a wait has the last word about what is spent, even if that comes back later.
+        let answered = answer.refused && answer.wait.is_some_and(|wait| !wait.is_zero());
+        for reading in answer.readings {
+            let empty = reading.remaining == Some(0);
+            if answered && empty {
+                self.list.retain(|window| !window.is(reading));
                 continue;
             }
-            if !reading.paces {
-                // Another unit than requests: it only counts when it is gone.
-                if remaining == 0 {
-                    spent = spent.max(Some(now.after(reset)));
+            let reset = reading.reset.filter(|reset| !reset.is_zero());
+            match (reading.remaining, reset) {
+                _ if !reading.paces => {
+                    // Another unit than requests: it only counts when it is gone.
+                    let until = reset.filter(|_| empty).map(|reset| now.after(reset));
+                    spent = spent.max(until);
                 }
-                continue;
-            }
-            // The server wrote the answer between these two instants, and rounded up if at all.
-            let earliest = sent.after(reset.saturating_sub(grain(reset)));
-            let latest = now.after(reset);
-            let Some(window) = self.find_or_insert(reading, remaining, earliest, latest) else {
-                continue;
-            };
-            if earliest > window.reset {
-                // Its successor.
-                window.left = remaining;
-                window.reset = latest;
-                window.earliest = earliest;
-            } else if latest < window.earliest || window.reset <= now {
-                // Its predecessor, or late news of one that has ended.
-                continue;
-            } else {
-                window.left = window.left.min(remaining);
-                window.reset = window.reset.min(latest);
-                window.earliest = window.earliest.max(earliest);
-            }
-            window.limit = reading.limit.or(window.limit);
-            window.even = match spend {
-                Spend::Freely => u64::MAX,
-                // At least one, so that one is there at the reset.
-                Spend::Evenly => even(
-                    window.left.saturating_sub(outstanding).max(1),
-                    window.reset.since(now),
-                ),
-            };
-            if window.left == 0 {
-                spent = spent.max(Some(window.reset));
+                (Some(remaining), Some(reset)) => {
+                    let Some(window) = self.update(sent, reading, remaining, reset) else {
+                        continue;
+                    };
+                    // At least one, so that one is there at the reset.
+                    let left = window.left.saturating_sub(outstanding).max(1);
+                    window.even = match spend {
+                        Spend::Freely => u64::MAX,
+                        Spend::Evenly => even(left, window.reset.since(now)),
+                    };
+                    if window.left == 0 {
+                        spent = spent.max(Some(window.reset));
+                    }
+                }
+                _ if spend == Spend::Evenly && reading.reset.is_none() => {
+                    self.shape(reading, &even)
+                }
+                _ => {}
             }
         }
         spent
+    }
+
+    /// Takes in how much is left until when. `None` if that is no news.
+    fn update(
+        &mut self,
+        sent: Time,
+        reading: &Reading<'_>,
+        remaining: u64,
+        reset: Duration,
+    ) -> Option<&mut Window> {
+        let now = self.now;
+        // The server wrote the answer between these two instants, and rounded up if at all.
+        let earliest = sent.after(reset.saturating_sub(grain(reset)));
+        let latest = now.after(reset);
+        let window = self.find_or_insert(reading, remaining, earliest, latest)?;
+        if earliest > window.reset {
+            // Its successor.
+            window.left = remaining;
+            window.reset = latest;
+            window.earliest = earliest;
+        } else if latest < window.earliest || window.reset <= now {
+            // Its predecessor, or late news of one that has ended.
+            return None;
+        } else {
+            window.left = window.left.min(remaining);
+            window.reset = window.reset.min(latest);
+            window.earliest = window.earliest.max(earliest);
+        }
+        window.limit = reading.limit.or(window.limit);
+        Some(window)
+    }
+
+    /// A limit and a window are known, but not when that ends: the rate is at most the one over the other, for one window from now.
+    fn shape(&mut self, reading: &Reading<'_>, even: impl Fn(u64, Duration) -> u64) {
+        let (Some(limit), Some(length)) = (reading.limit, reading.window) else {
+            return;
+        };
+        if limit == 0 || length.is_zero() || length > SHAPING {
+            return;
+        }
+        let end = self.now.after(length);
+        if let Some(window) = self.find_or_insert(reading, u64::MAX, end, end) {
+            window.left = u64::MAX;
+            window.limit = Some(limit);
+            window.earliest = end;
+            window.reset = end;
+            window.even = even(limit, length);
+        }
     }
 
     /// A request is over and its answer did not speak of these budgets: it counts as used.
@@ -155,10 +212,7 @@ impl Windows {
         earliest: Time,
         reset: Time,
     ) -> Option<&mut Window> {
-        let found = self
-            .list
-            .iter()
-            .position(|window| window.name.as_deref() == reading.name);
+        let found = self.list.iter().position(|window| window.is(reading));
         let index = match found {
             Some(index) => index,
             None => {
@@ -174,6 +228,8 @@ impl Windows {
                 }
                 self.list.push(Window {
                     name: reading.name.map(Into::into),
+                    partition: reading.partition.map(Into::into),
+                    window: reading.window,
                     limit: reading.limit,
                     left,
                     reset,

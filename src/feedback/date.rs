@@ -53,7 +53,7 @@ impl From<SystemTime> for Moment {
 /// Reads an HTTP-date in any of its forms, or the text of a JavaScript `Date`.
 ///
 /// `now` serves only to place two-digit years (RFC 9110: more than 50 years ahead means the century before).
-pub(super) fn http_date(text: &[u8], now: SystemTime) -> Option<Moment> {
+pub(super) fn http_date(text: &[u8], now: &dyn Fn() -> SystemTime) -> Option<Moment> {
     if let Some(moment) = imf_fixdate(text) {
         return Some(moment);
     }
@@ -130,31 +130,14 @@ pub(super) fn iso_8601(text: &[u8]) -> Option<Moment> {
     Moment::from_civil(civil, zone(zone_text)?)
 }
 
-/// `Tue, 05 Mar 2024 10:15:00 GMT`, as nearly every server writes it.
+/// `Tue, 05 Mar 2024 10:15:00 GMT`, as nearly every server writes it. The strict parser is not asked about the other forms: it places
+/// two-digit years by another rule, and it refuses a wrong weekday, which harms nobody.
 fn imf_fixdate(text: &[u8]) -> Option<Moment> {
-    let (weekday, rest) = text.split_at_checked(5)?;
-    let &[d1, d2, b' ', m1, m2, m3, b' ', ref rest @ ..] = rest else {
+    let &[_, _, _, b',', .., b' ', b'G', b'M', b'T'] = text else {
         return None;
     };
-    let &[y1, y2, y3, y4, b' ', ref rest @ ..] = rest else {
-        return None;
-    };
-    let &[h1, h2, b':', n1, n2, b':', s1, s2, b' ', b'G', b'M', b'T'] = rest else {
-        return None;
-    };
-    if !weekday.ends_with(b", ") || !weekday.iter().take(3).all(u8::is_ascii_alphabetic) {
-        return None;
-    }
-    let date = Civil {
-        year: digits(&[y1, y2, y3, y4], 4)?,
-        month: month_number(&[m1, m2, m3])?,
-        day: digits(&[d1, d2], 2)?,
-        hour: digits(&[h1, h2], 2)?,
-        minute: digits(&[n1, n2], 2)?,
-        second: digits(&[s1, s2], 2)?,
-        billionths: 0,
-    };
-    Moment::from_civil(date, 0)
+    let text = std::str::from_utf8(text).ok()?;
+    httpdate::parse_http_date(text).ok().map(Moment::from)
 }
 
 /// The three-letter name of a month.
@@ -252,12 +235,12 @@ fn digits(text: &[u8], most: usize) -> Option<i64> {
 }
 
 /// The year of an RFC 850 date.
-fn full_year(text: &[u8], now: SystemTime) -> Option<i64> {
+fn full_year(text: &[u8], now: &dyn Fn() -> SystemTime) -> Option<i64> {
     if text.len() != 2 {
         return digits(text, 4);
     }
     let short = digits(text, 2)?;
-    let Moment(nanos) = now.into();
+    let Moment(nanos) = now().into();
     let this_year = 1970 + i64::try_from(nanos / BILLION / 31_556_952).ok()?;
     let year = this_year - this_year.rem_euclid(100) + short;
     Some(if year > this_year + 50 {
@@ -302,7 +285,7 @@ mod tests {
     }
 
     fn http(text: &str) -> Option<Moment> {
-        http_date(text.as_bytes(), at(1_593_120_492))
+        http_date(text.as_bytes(), &|| at(1_593_120_492))
     }
 
     fn iso(text: &str) -> Option<Moment> {
@@ -405,7 +388,7 @@ mod tests {
         for secs in (0..253_402_300_799u64).step_by(86_400 * 37 + 3_671) {
             let text = httpdate::fmt_http_date(at(secs));
             assert_eq!(
-                http_date(text.as_bytes(), at(0)),
+                http_date(text.as_bytes(), &|| at(0)),
                 Some(Moment::from(at(secs))),
                 "{text}"
             );

@@ -39,6 +39,16 @@ impl Reader {
 
     /// Reads one response head; see [`read`].
     pub fn read(&self, status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Feedback {
+        self.read_with(status, headers, &|| now)
+    }
+
+    /// As [`read`](Self::read), but looks at the clock only if a value needs it.
+    pub(crate) fn read_with(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        now: &dyn Fn() -> SystemTime,
+    ) -> Feedback {
         let mut sheet = Sheet::new(headers, now);
         let mut signs = Signs::default();
         for (name, value) in headers {

@@ -30,7 +30,6 @@ const COST_BYTES: usize = 64;
 const MAX_HOLD_LINES: usize = 12;
 
 /// All that the fields of one response said.
-#[derive(Debug)]
 pub(super) struct Sheet<'a> {
     pub(super) clock: Clock<'a>,
     pub(super) holds: Holds,
@@ -66,7 +65,7 @@ struct Naming<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    pub(super) fn new(headers: &'a HeaderMap, now: SystemTime) -> Self {
+    pub(super) fn new(headers: &'a HeaderMap, now: &'a dyn Fn() -> SystemTime) -> Self {
         Self {
             clock: Clock::new(headers, now),
             holds: Holds::default(),

@@ -35,9 +35,9 @@ pub enum TimeForm {
 pub(super) const MAX_VALUE: usize = 1024;
 
 /// The instant from which absolute times are measured, found when the first of them is met.
-#[derive(Debug)]
 pub(super) struct Clock<'a> {
-    now: SystemTime,
+    /// Read only if a value needs it: most responses have none.
+    now: &'a dyn Fn() -> SystemTime,
     headers: &'a HeaderMap,
     zero: OnceCell<Moment>,
 }
@@ -49,7 +49,7 @@ const BELIEVABLE: Duration = Duration::from_secs(366 * 86_400);
 const EPOCH_SECONDS: u64 = 1_000_000_000;
 
 impl<'a> Clock<'a> {
-    pub(super) fn new(headers: &'a HeaderMap, now: SystemTime) -> Self {
+    pub(super) fn new(headers: &'a HeaderMap, now: &'a dyn Fn() -> SystemTime) -> Self {
         Self {
             now,
             headers,
@@ -95,7 +95,7 @@ impl<'a> Clock<'a> {
         *self.zero.get_or_init(|| {
             let mut dates = self.headers.get_all(DATE).iter();
             let date = dates.find_map(|date| http_date(trim(date.as_bytes()), self.now));
-            date.unwrap_or_else(|| self.now.into())
+            date.unwrap_or_else(|| (self.now)().into())
         })
     }
 
@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn reset(text: &str) -> Result<Duration, Fault> {
-        Clock::new(&HeaderMap::new(), now()).reset(text.as_bytes(), TimeForm::Auto)
+        Clock::new(&HeaderMap::new(), &now).reset(text.as_bytes(), TimeForm::Auto)
     }
 
     /// C19: one field name, several units.
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn an_instant_years_ahead_is_no_reset_but_a_long_hold() {
         let headers = HeaderMap::new();
-        let clock = Clock::new(&headers, now());
+        let clock = Clock::new(&headers, &now);
         for text in ["2538078577", "99999999999", "99999999999999999999"] {
             assert_eq!(
                 clock.reset(text.as_bytes(), TimeForm::Auto),
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn a_number_from_years_ago_is_a_past_reset_but_a_long_hold() {
         let headers = HeaderMap::new();
-        let clock = Clock::new(&headers, now());
+        let clock = Clock::new(&headers, &now);
         let (text, secs) = (b"1000000000", Duration::from_secs(1_000_000_000));
         assert_eq!(clock.reset(text, TimeForm::Auto), Ok(Duration::ZERO));
         assert_eq!(clock.hold(text, TimeForm::Auto), Ok(secs));
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn a_known_form_is_not_guessed() {
         let headers = HeaderMap::new();
-        let clock = Clock::new(&headers, now());
+        let clock = Clock::new(&headers, &now);
         assert_eq!(
             clock.reset(b"600000", TimeForm::Millis),
             Ok(Duration::from_secs(600))
@@ -299,7 +299,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append(DATE, "yesterday".parse().unwrap());
         headers.append(DATE, "Mon, 01 Jul 2013 17:28:06 GMT".parse().unwrap());
-        let clock = Clock::new(&headers, now());
+        let clock = Clock::new(&headers, &now);
         assert_eq!(
             clock.reset(b"1372699696", TimeForm::Auto),
             Ok(Duration::from_secs(10))

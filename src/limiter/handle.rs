@@ -159,9 +159,13 @@ impl Limiter {
     /// A look at the state.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let (view, now, quota, counters) = self.shared.apply(|state, now| {
+        let (view, now, quota, counters, unreadable) = self.shared.apply(|state, now| {
             let quota = state.engine.config().quota;
-            (state.engine.view(now), now, quota, state.counters)
+            let unreadable = (state.unreadable.iter())
+                .map(|(field, count)| (field.to_owned(), count))
+                .collect();
+            let view = state.engine.view(now);
+            (view, now, quota, state.counters, unreadable)
         });
         Snapshot::new(
             &self.shared.name,
@@ -170,6 +174,7 @@ impl Limiter {
             view,
             now,
             counters,
+            unreadable,
         )
     }
 

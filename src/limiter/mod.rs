@@ -14,6 +14,7 @@ mod permit;
 mod place;
 mod shared;
 mod snapshot;
+mod unreadable;
 
 pub use acquire::Acquire;
 pub use builder::LimiterBuilder;

@@ -4,7 +4,7 @@ use super::shared::Shared;
 use crate::{
     audit,
     engine::{Answer, Flight, Reading},
-    feedback::{Feedback, Unit},
+    feedback::{Feedback, Scope, Unit},
 };
 
 /// After a refusal whose reset has just passed: dates have a grain of one second, so it may still be ahead by that much.
@@ -35,9 +35,11 @@ pub(crate) fn observe(
     let readings: Vec<Reading<'_>> = (feedback.budgets.iter())
         .map(|budget| Reading {
             name: budget.name.as_deref(),
+            partition: budget.partition.as_deref(),
             limit: budget.limit,
             remaining: budget.remaining,
             reset: budget.reset,
+            window: budget.window,
             paces: budget.unit == Unit::Requests,
         })
         .collect();
@@ -52,9 +54,10 @@ pub(crate) fn observe(
         } else {
             Duration::ZERO
         },
+        shared: feedback.scope == Scope::Shared,
         readings: &readings,
     };
-    let (correction, now) = shared.apply(|state, now| {
+    let (correction, now, unreadable) = shared.apply(|state, now| {
         let correction = match flight {
             Some(flight) => state.engine.answer(now, flight, &answer),
             None => state.engine.reconcile(now, &answer),
@@ -62,10 +65,16 @@ pub(crate) fn observe(
         state.counters.throttled += u64::from(feedback.refused);
         state.counters.malformed += u64::from(feedback.malformed_count);
         state.counters.pauses += u64::from(correction.paused.is_some());
-        (correction, now)
+        let unreadable: Vec<u64> = (feedback.malformed.iter())
+            .map(|malformed| state.unreadable.count(&malformed.field))
+            .collect();
+        (correction, now, unreadable)
     });
-    for malformed in &feedback.malformed {
-        audit::malformed(&shared.name, seq, malformed);
+    for (malformed, count) in feedback.malformed.iter().zip(unreadable) {
+        // At the 1st, 2nd, 4th, 8th and so on: a server that is broken in each answer fills no disk.
+        if count.is_power_of_two() {
+            audit::malformed(&shared.name, seq, malformed, count);
+        }
     }
     if let Some(pause) = correction.paused {
         let field = feedback.hold.as_ref().map(|hold| hold.field);

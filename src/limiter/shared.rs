@@ -4,7 +4,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use super::{clock::Clock, snapshot::Counters};
+use super::{clock::Clock, snapshot::Counters, unreadable::Unreadable};
 use crate::engine::{Departure, Engine, TicketId, Time};
 
 /// How many tasks are woken in one go between two holds of the lock.
@@ -22,6 +22,7 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) engine: Engine,
     pub(crate) counters: Counters,
+    pub(crate) unreadable: Unreadable,
     /// The task behind each waiting ticket, by its slot.
     wakers: Vec<Option<Waker>>,
 }
@@ -34,6 +35,7 @@ impl Shared {
             state: Mutex::new(State {
                 engine,
                 counters: Counters::default(),
+                unreadable: Unreadable::default(),
                 wakers: Vec::new(),
             }),
         }

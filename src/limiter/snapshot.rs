@@ -30,6 +30,8 @@ pub struct Snapshot {
     pub regime: Regime,
     /// What happened since the limiter was made.
     pub counters: Counters,
+    /// The header fields that could not be read, and how often. At most 32 of them.
+    pub unreadable: Vec<(String, u64)>,
 }
 
 /// A budget the server announced.
@@ -40,8 +42,10 @@ pub struct Budget {
     pub name: Option<String>,
     /// What the server allows in the whole window.
     pub limit: Option<u64>,
-    /// What is left of it, as far as is known.
-    pub left: u64,
+    /// The length of the window, if the server said it.
+    pub window: Option<Duration>,
+    /// What is left of it, as far as is known. `None`: only the limit is.
+    pub left: Option<u64>,
     /// Time until it is renewed.
     pub reset: Duration,
 }
@@ -86,6 +90,7 @@ impl Snapshot {
         view: View,
         now: crate::engine::Time,
         counters: Counters,
+        unreadable: Vec<(String, u64)>,
     ) -> Self {
         let counters = Counters {
             sent: view.sent,
@@ -115,11 +120,13 @@ impl Snapshot {
                     reset: window.reset.since(now),
                     name: window.name.map(String::from),
                     limit: window.limit,
-                    left: window.left,
+                    window: window.window,
+                    left: (window.left != u64::MAX).then_some(window.left),
                 })
                 .collect(),
             regime,
             counters,
+            unreadable,
         }
     }
 }

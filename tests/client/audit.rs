@@ -268,6 +268,34 @@ async fn a_long_wait_is_visible_while_it_lasts() {
     assert_eq!(trail.of("waiting").len(), 2, "at 30 s and at 60 s");
 }
 
+/// A server that is broken in every answer does not flood the log: the events of one field thin out, and carry the count.
+#[tokio::test(start_paused = true)]
+async fn events_of_unreadable_fields_thin_out() {
+    let (trail, _guard) = Trail::listen();
+    let limiter = Limiter::new(Quota::per_second(1000).burst(1000)).unwrap();
+    let time = Timeline::start();
+    let mut service = ThrottleLayer::new(limiter.clone()).layer(Origin::new(&time, |_| {
+        Answer::status(200).header("x-ratelimit-remaining", "plenty")
+    }));
+    for _ in 0..1000 {
+        service
+            .ready()
+            .await
+            .unwrap()
+            .call(request())
+            .await
+            .unwrap();
+    }
+    let counts: Vec<_> = (trail.of("malformed").iter())
+        .map(|record| record["count"].clone())
+        .collect();
+    assert_eq!(
+        counts,
+        ["1", "2", "4", "8", "16", "32", "64", "128", "256", "512"]
+    );
+    assert_eq!(limiter.snapshot().counters.malformed, 1000);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_refusal_says_why_and_a_cancel_how_long() {
     let (trail, _guard) = Trail::listen();

@@ -46,6 +46,7 @@ const REFUSED: Answer<'static> = Answer {
     refused: true,
     wait: None,
     least_backoff: Duration::ZERO,
+    shared: false,
     readings: &[],
 };
 
