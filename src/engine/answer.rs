@@ -43,6 +43,7 @@ pub struct Reading<'a> {
 pub struct Flight {
     pub(super) number: u64,
     pub(super) sent: Time,
+    /// What it takes from the budgets while it is in flight: nothing if that is not tracked.
     pub(super) cost: u32,
 }
 

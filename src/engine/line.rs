@@ -166,7 +166,7 @@ impl Engine {
             flight: Flight {
                 number: self.sent,
                 sent: self.now,
-                cost,
+                cost: if tracked { cost } else { 0 },
             },
             cost,
             waited,

@@ -145,7 +145,8 @@ impl Engine {
         }
     }
 
-    /// Turns a granted ticket into a request that is sent now. With `tracked` the request counts as in flight until it is closed.
+    /// Turns a granted ticket into a request that is sent now. With `tracked` the request counts as in flight until it is closed, which
+    /// then must happen; without, the server's budgets are charged at once, and it may be answered or not.
     pub fn send(&mut self, now: Time, id: TicketId, tracked: bool) -> Departure {
         match self.poll(now, id) {
             Poll::Wait(until) => Departure::Wait(until),

@@ -124,8 +124,34 @@ impl Limiter {
         }
     }
 
-    /// Takes in what the server said, for clients that are not behind a [`ThrottleLayer`](crate::ThrottleLayer): pauses and budgets
-    /// apply as if an answer to the newest request had brought them. It can only slow the limiter down.
+    /// Takes in the answer to the request that `permit` was for, for clients that are not behind a
+    /// [`ThrottleLayer`](crate::ThrottleLayer). Late answers are recognised, and many refusals of one flight count as one.
+    ///
+    /// Pauses and budgets can only slow the limiter down; an accepted request helps a lowered rate to rise again, to the configured one.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use http::{HeaderMap, StatusCode};
+    /// use tower_throttle::{Limiter, Quota, feedback};
+    ///
+    /// # async fn send() -> (StatusCode, HeaderMap) { (StatusCode::OK, HeaderMap::new()) }
+    /// # async fn example(limiter: Limiter) -> Result<(), tower_throttle::Error> {
+    /// let permit = limiter.acquire(1).await?;
+    /// let (status, headers) = send().await;
+    /// limiter.answered(&permit, &feedback::read(status, &headers, SystemTime::now()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn answered(&self, permit: &Permit, feedback: &Feedback) {
+        let grant = permit.grant();
+        super::observe::observe(&self.shared, Some(grant.seq), Some(grant.flight), feedback);
+    }
+
+    /// Takes in what the server said outside any request of ours, or where the permit is not at hand: it applies as if an answer to
+    /// the newest request had brought it. It can only slow the limiter down.
+    ///
+    /// With many requests at once use [`answered`](Self::answered): from here each refusal without a time looks like news and cuts the
+    /// rate again.
     ///
     /// ```
     /// use std::time::SystemTime;

@@ -15,6 +15,10 @@ impl Permit {
         Self { grant }
     }
 
+    pub(super) const fn grant(&self) -> &Grant {
+        &self.grant
+    }
+
     /// The caller's number in the limiter's records, in order of arrival.
     #[must_use]
     pub const fn seq(&self) -> u64 {

@@ -125,7 +125,7 @@ async fn nothing_opens_a_pause_early() {
     assert_times(&time.events(), &due);
 }
 
-/// A slower rate learned from refusals lives in the shared state, and one flight cuts it once.
+/// A slower rate learned from refusals lives in the shared state, and one flight cuts it once, also without the layer.
 #[tokio::test(start_paused = true)]
 async fn many_refusals_of_one_flight_cut_once() {
     let limiter = Limiter::builder()
@@ -138,8 +138,14 @@ async fn many_refusals_of_one_flight_cut_once() {
         &HeaderMap::new(),
         SystemTime::now(),
     );
-    limiter.acquire(1).await.unwrap();
-    limiter.reconcile(&refusal);
+    let mut permits = Vec::new();
+    for _ in 0..9 {
+        permits.push(limiter.acquire(1).await.unwrap());
+    }
+    for permit in &permits {
+        limiter.answered(permit, &refusal);
+    }
+    assert_eq!(limiter.snapshot().in_flight, 0);
     assert_eq!(limiter.clone().snapshot().rate, 5.0);
     assert_eq!(limiter.snapshot().configured_rate, 10.0);
 }
