@@ -87,6 +87,7 @@ impl Engine {
             self.set_state(id, State::Waiting);
             self.queued_cost += cost;
             self.tickets.insert_by_seq(&mut self.waiting, id);
+            self.renumber();
             self.grant_due();
         }
     }
@@ -282,9 +283,26 @@ impl Engine {
         }
     }
 
+    /// Numbers those near the front anew, as somebody came back among them.
+    fn renumber(&mut self) {
+        let mut through = self.passed();
+        let mut next = self.tickets.front(&self.waiting);
+        for _ in 0..4 * RETIME {
+            let Some(id) = next else { break };
+            let Some(ticket) = self.tickets.get_mut(id) else {
+                break;
+            };
+            through = through.wrapping_add(u64::from(ticket.cost));
+            ticket.queued_through = through;
+            next = self.tickets.next(id);
+        }
+    }
+
     /// When a waiting caller's turn comes, counting those who left from the middle as if they were still there.
     pub(super) fn turn_of(&self, ticket: &Ticket) -> Time {
+        // One that came back behind others may be numbered before them: then it asks early.
         let ahead = ticket.queued_through.wrapping_sub(self.passed());
+        let ahead = u64::try_from(ahead as i64).unwrap_or(0);
         let first = (self.tickets.front(&self.waiting))
             .and_then(|id| self.tickets.get(id))
             .map_or(0, |head| u64::from(head.cost));

@@ -204,6 +204,59 @@ impl Trace {
     }
 }
 
+impl Trace {
+    /// Everybody who is left asks when told, and is served in reasonable time.
+    fn end(&mut self) -> Result<(), TestCaseError> {
+        for flight in std::mem::take(&mut self.flights) {
+            self.engine.unanswered(Time::from_nanos(self.now), flight);
+        }
+        let now = Time::from_nanos(self.now);
+        let view = self.engine.view(now);
+        let opens = (view.windows.iter().map(|window| window.reset))
+            .chain(view.pause.map(|pause| pause.until))
+            .fold(now, Time::max);
+        // At the slowest the rate is a 1024th of the quota's.
+        let quota = self.engine.config().quota;
+        let cost = self.tickets.len() as f64 * f64::from(quota.burst_size()) + 1.0;
+        let longest = opens.since(now).as_secs_f64() + cost / quota.rate() * 1100.0 + 1.0;
+        if longest > 1e9 {
+            return Ok(());
+        }
+        let last = now.after(Duration::from_secs_f64(longest));
+        let mut asks: Vec<(Time, TicketId)> =
+            self.tickets.drain(..).map(|ticket| (now, ticket)).collect();
+        for _ in 0..100_000 {
+            let Some(index) = (0..asks.len()).min_by_key(|&index| asks[index].0) else {
+                return Ok(());
+            };
+            let (at, ticket) = asks[index];
+            prop_assert!(
+                at <= last,
+                "told to ask at {at:?}, should be served by {last:?}"
+            );
+            self.now = self.now.max(at.as_nanos());
+            let at = Time::from_nanos(self.now);
+            match self.engine.send(at, ticket, false) {
+                Departure::Sent(grant) => {
+                    self.left.push((self.now, grant.cost));
+                    asks.swap_remove(index);
+                }
+                Departure::Refused(_) => {
+                    asks.swap_remove(index);
+                }
+                Departure::Wait(until) => asks[index].0 = until,
+            }
+            while let Some(woken) = self.engine.take_woken() {
+                for ask in asks.iter_mut().filter(|(_, ticket)| *ticket == woken) {
+                    ask.0 = at;
+                }
+            }
+        }
+        prop_assert!(false, "asked a hundred thousand times in vain");
+        Ok(())
+    }
+}
+
 fn check(quota: Quota, spend: Spend, adapt: Adapt, ops: &[Op]) -> Result<(), TestCaseError> {
     let mut config = Config::new(quota);
     config.spend = spend;
@@ -235,6 +288,7 @@ fn check(quota: Quota, spend: Spend, adapt: Adapt, ops: &[Op]) -> Result<(), Tes
             );
         }
     }
+    trace.end()?;
     // All that is set aside goes back, and nothing is left behind.
     let now = Time::from_nanos(trace.now);
     for ticket in std::mem::take(&mut trace.tickets) {
