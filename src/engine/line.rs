@@ -57,13 +57,17 @@ impl Engine {
     }
 
     pub(super) fn enqueue(&mut self, id: TicketId) {
-        let base = self.passed();
+        // Numbers grow along the line.
+        let last = (self.tickets.back(&self.waiting))
+            .and_then(|id| self.tickets.get(id))
+            .map_or(0, |last| last.queued_through);
         let ticket = self
             .tickets
             .get_mut(id)
             .expect("a ticket is queued right after it was made");
-        self.queued_cost += u64::from(ticket.cost);
-        ticket.queued_through = base.wrapping_add(self.queued_cost);
+        let cost = u64::from(ticket.cost);
+        self.queued_cost += cost;
+        ticket.queued_through = last.wrapping_add(cost);
         self.tickets.push_back(&mut self.waiting, id);
     }
 

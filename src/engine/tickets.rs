@@ -140,6 +140,10 @@ impl Tickets {
         self.id(list.head)
     }
 
+    pub(super) fn back(&self, list: &List) -> Option<TicketId> {
+        self.id(list.tail)
+    }
+
     pub(super) fn next(&self, id: TicketId) -> Option<TicketId> {
         self.id(self.slots[id.slot()].next)
     }

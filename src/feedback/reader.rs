@@ -65,9 +65,9 @@ impl Reader {
             }
             match kind(field) {
                 Kind::Nothing => {}
-                Kind::Hold(field, form) => {
+                Kind::Hold(shown, form) => {
                     signs.retry_after |= field == RETRY_AFTER;
-                    sheet.hold(field, value, form);
+                    sheet.hold(shown, field, value, form);
                 }
                 Kind::State => sheet.state_field.read(value),
                 Kind::Policy => sheet.policy_field.read(value),

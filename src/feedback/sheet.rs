@@ -82,14 +82,14 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Takes a field that is an explicit wait by its exact name.
-    pub(super) fn hold(&mut self, field: &'static str, value: &[u8], form: TimeForm) {
+    /// Takes a field that is an explicit wait; `shown` is its name as [`Hold::field`](super::Hold::field) gives it.
+    pub(super) fn hold(&mut self, shown: &'static str, field: &str, value: &[u8], form: TimeForm) {
         self.hold_lines += 1;
         if self.hold_lines > MAX_HOLD_LINES {
             return self.fault(field, Fault::TooMany);
         }
         let (list, count) = (&mut self.malformed, &mut self.malformed_count);
-        self.holds.read(field, value, form, &self.clock, |fault| {
+        self.holds.read(shown, value, form, &self.clock, |fault| {
             report(list, count, field, fault)
         });
     }
@@ -109,7 +109,9 @@ impl<'a> Sheet<'a> {
                     self.policy(&member, &name.label);
                 }
             }
-            Role::Hold if name.label.is_empty() => self.hold(static_name(field), value, name.form),
+            Role::Hold if name.label.is_empty() => {
+                self.hold(static_name(field), field, value, name.form);
+            }
             _ => self.value(field, name, value),
         }
     }

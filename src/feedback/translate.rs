@@ -39,7 +39,7 @@ impl<'a> Sheet<'a> {
             Meaning::Ignore => return false,
             // Explicit waits have a bound of their own, so that nothing before them can hide them.
             Meaning::Hold(form) => {
-                self.hold(rule.static_field(), value, form);
+                self.hold(rule.static_field(), field, value, form);
                 return false;
             }
             _ if !self.pay(value) => self.fault(field, Fault::TooMany),

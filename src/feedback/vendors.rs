@@ -94,12 +94,12 @@ impl Dialect {
 
     /// Discord: `Retry-After` is seconds, with a fraction, and never an epoch.
     pub fn discord() -> Self {
-        Self::new().rule(Rule::new("Retry-After", Meaning::Hold(TimeForm::Seconds)))
+        Self::new().rule(Rule::new("retry-after", Meaning::Hold(TimeForm::Seconds)))
     }
 
     /// Discord's API up to version 7: `Retry-After` is milliseconds.
     pub fn discord_v7() -> Self {
-        Self::new().rule(Rule::new("Retry-After", Meaning::Hold(TimeForm::Millis)))
+        Self::new().rule(Rule::new("retry-after", Meaning::Hold(TimeForm::Millis)))
     }
 
     /// Facebook Graph: usage in per cent, in JSON.
