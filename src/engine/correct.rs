@@ -16,8 +16,9 @@ impl Engine {
         let rate_before = self.segment(self.now).rate;
         let mut paused = None;
         let spent = self.read_budgets(flight, answer);
-        if let Some(until) = spent.filter(|_| !answer.refused) {
-            paused = self.hold(until.since(self.now), Cause::Budget);
+        if !answer.refused {
+            let until = spent.max(self.windows.spent_until());
+            paused = until.and_then(|until| self.hold(until.since(self.now), Cause::Budget));
         }
         if answer.refused {
             match answer.wait.filter(|wait| !wait.is_zero()) {
@@ -41,7 +42,7 @@ impl Engine {
             if news {
                 self.rate.settle(self.sent);
             }
-        } else if news && self.rate.accepted(!self.waiting.is_empty()) {
+        } else if news && flight.is_some() && self.rate.accepted(!self.waiting.is_empty()) {
             self.loosened();
         }
         self.settle_line();
@@ -79,6 +80,12 @@ impl Engine {
             }
         }
         spent
+    }
+
+    /// A budget that was used up by requests nobody answered for is spent like one the server says is.
+    pub(super) fn hold_if_spent(&mut self) -> Option<Pause> {
+        let until = self.windows.spent_until()?;
+        self.hold(until.since(self.now), Cause::Budget)
     }
 
     pub(super) fn hold(&mut self, wait: Duration, cause: Cause) -> Option<Pause> {

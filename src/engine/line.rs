@@ -165,6 +165,7 @@ impl Engine {
             self.in_flight += u64::from(cost);
         } else {
             self.windows.charge_unread(u64::from(cost), &[]);
+            self.hold_if_spent();
         }
         Grant {
             seq,

@@ -214,6 +214,7 @@ impl Engine {
         let cost = u64::from(flight.cost);
         self.in_flight = self.in_flight.saturating_sub(cost);
         self.windows.charge_unread(cost, &[]);
+        self.hold_if_spent();
         self.settle_line();
     }
 

@@ -93,6 +93,14 @@ impl Windows {
             .unwrap_or(Time::ZERO)
     }
 
+    /// Until when nothing is left of some budget, if so.
+    pub(super) fn spent_until(&self) -> Option<Time> {
+        self.iter()
+            .filter(|window| window.left == 0)
+            .map(|window| window.reset)
+            .max()
+    }
+
     /// Takes in what an answer says about budgets, and returns until when nothing is left of one, if so. `sent` is when its request
     /// left, `cost` what that used, `outstanding` what is still on its way or held; `even` turns an amount and a time into a rate.
     pub(super) fn observe(

@@ -260,6 +260,54 @@ fn the_first_backoff_follows_the_rate() {
     }
 }
 
+/// A budget that requests without an answer used up is as spent as one the server calls so: with a pause, and its bounds.
+#[test]
+fn a_budget_used_up_unseen_pauses_too() {
+    let mut engine = engine(10, 10, |config| config.spend = Spend::Freely);
+    let flights: Vec<_> = (0..3).map(|_| send(&mut engine, at(0.0))).collect();
+    let month = 30.0 * 86_400.0;
+    engine.answer(at(0.0), flights[0], &ok(&[budget(2, month)]));
+    let waiting = engine.join(at(0.1), 1, None).unwrap();
+    engine.unanswered(at(0.2), flights[1]);
+    assert!(engine.pause().is_none());
+    engine.unanswered(at(0.3), flights[2]);
+    assert_eq!(engine.pause().unwrap().until, at(month));
+    // Longer than tolerated: those who wait and those who come are told.
+    let refused = |poll| matches!(poll, tower_throttle::engine::Poll::Refused(_));
+    assert!(refused(engine.poll(at(0.4), waiting)));
+    assert!(engine.join(at(0.5), 1, None).is_err());
+}
+
+/// With `Retry-After` the same answer's far reset does not park anybody behind the pause.
+#[test]
+fn a_named_wait_ends_the_budget_it_refuses() {
+    let mut engine = engine(10, 10, |_| {});
+    let flight = send(&mut engine, at(0.0));
+    let readings = [budget(0, 30.0 * 86_400.0)];
+    let answer = Answer {
+        refused: true,
+        wait: Some(Duration::from_secs(5)),
+        readings: &readings,
+        ..Answer::default()
+    };
+    engine.answer(at(0.0), flight, &answer);
+    assert_eq!(engine.pause().unwrap().until, at(5.0));
+    assert!(engine.try_send(at(4.9), 1).is_err());
+    assert!(engine.try_send(at(5.0), 1).is_ok());
+}
+
+#[test]
+fn what_the_server_says_unasked_only_slows() {
+    let mut engine = engine(10, 1, |_| {});
+    engine.try_send(at(0.0), 1).unwrap();
+    engine.reconcile(at(0.0), &REFUSED);
+    engine.join(at(0.0), 1, None).unwrap();
+    for _ in 0..100 {
+        engine.reconcile(at(0.0), &ok(&[]));
+    }
+    assert_eq!(engine.view(at(0.0)).rate, 5.0);
+}
+
 /// A hundred thousand in line, parked or not: leaving from anywhere costs the same, and those behind are told.
 #[test]
 fn leaving_a_long_line_is_cheap() {
