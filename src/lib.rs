@@ -41,7 +41,8 @@
 //! |---|---|
 //! | 429, or 503, 403, 418, 420 with `Retry-After`, or gRPC status 8 in the head | pause for the time it names |
 //! | the same without a usable time, but with a reset | pause until the reset |
-//! | the same with neither | pause, doubling while nothing is accepted, and halve the rate, once for all requests under way; accepted requests raise it again |
+//! | the same with neither | pause, doubling while nothing is accepted |
+//! | refusals, with or without a time | settle just under the rate at which the server accepts, and probe now and then for more ([`Adapt`]) |
 //! | nothing left until a reset, on any status | pause until the reset |
 //! | so much left until a reset | spend it evenly ([`Spend`]), counting requests under way as used |
 //! | `Retry-After` on 2xx or 3xx, other errors, fields that make no sense | nothing; unreadable fields are counted and recorded |
@@ -50,7 +51,8 @@
 //!
 //! # Tuning
 //!
-//! - **Rate**: what the server allows. If you do not know it, a little too high costs a few 429s and is corrected; see [`Adapt`].
+//! - **Rate**: what the server allows. If you do not know it, a ceiling ten times too high costs a few dozen 429s at the
+//!   beginning and one in several hundred later; see [`Adapt`].
 //! - **Burst**: how many requests may leave at once after a quiet time. A server that counts in fixed or sliding windows sees
 //!   `burst + rate * window` in the worst one. The default is 1.
 //! - **Patience**: [`max_wait`](LimiterBuilder::max_wait) and [`max_queue`](LimiterBuilder::max_queue) refuse callers that would wait

@@ -15,7 +15,7 @@ pub struct Config {
     pub max_pause: Duration,
     /// How a budget the server announced is spent.
     pub spend: Spend,
-    /// Whether the rate is lowered by refusals that name no wait, and rises again.
+    /// Whether the rate is learnt from refusals.
     pub adapt: Adapt,
     /// The pause after a refusal that names no wait; see [`Backoff`].
     pub backoff: Backoff,
@@ -75,8 +75,8 @@ pub enum Spend {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Adapt {
-    /// A refusal that names no wait halves the rate, once for all requests under way; accepted requests raise it again, up to the
-    /// configured rate.
+    /// Refusals tell the server's limit: the rate settles just under what was accepted between them, once for all requests under way,
+    /// and probes now and then whether more is accepted, up to the configured rate. The algorithm is in `engine/rate.rs`.
     #[default]
     On,
     /// The rate stays as configured; refusals only pause.

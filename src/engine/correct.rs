@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{
     answer::{Answer, Cause, Correction, Flight, Pause},
     machine::Engine,
+    rate::Refused,
     tickets::{Ejected, State, TicketId},
     time::Time,
 };
@@ -20,30 +21,29 @@ impl Engine {
             let until = spent.max(self.windows.spent_until());
             paused = until.and_then(|until| self.hold(until.since(self.now), Cause::Budget));
         }
+        let token = self.bucket.token();
         if answer.refused {
-            match answer.wait.filter(|wait| !wait.is_zero()) {
-                Some(wait) => paused = self.hold(wait, Cause::Server),
-                None if news => {
-                    let round_trip =
-                        flight.map_or(Duration::ZERO, |flight| self.now.since(flight.sent));
-                    let bucket = &self.bucket;
-                    let wait = self
-                        .rate
-                        .refused(self.now, !answer.shared, round_trip, |rate| {
-                            let per_second = bucket.token().unsigned_abs();
-                            let nanos = per_second.div_ceil(u128::from(rate.max(1)));
-                            Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-                        })
-                        .max(answer.least_backoff);
-                    paused = self.hold(wait, Cause::Backoff);
-                }
-                None => {}
+            let hint = answer.wait.filter(|wait| !wait.is_zero());
+            let refusal = Refused {
+                news,
+                ours: !answer.shared,
+                hint,
+                round_trip: flight.map_or(Duration::ZERO, |flight| self.now.since(flight.sent)),
+            };
+            let backoff = self.rate.refused(self.now, &refusal, token);
+            if let Some(wait) = hint {
+                paused = self.hold(wait, Cause::Server);
+            } else if let Some(wait) = backoff {
+                paused = self.hold(wait.max(answer.least_backoff), Cause::Backoff);
             }
             if news {
                 self.rate.settle(self.sent);
             }
-        } else if news && flight.is_some() && self.rate.accepted(!self.waiting.is_empty()) {
-            self.loosened();
+        } else if flight.is_some() {
+            let waits = !self.waiting.is_empty();
+            if self.rate.accepted(self.now, news, waits, token) {
+                self.loosened();
+            }
         }
         self.settle_line();
         Correction {

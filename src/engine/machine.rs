@@ -201,7 +201,7 @@ impl Engine {
     /// The answer to a request has come and says nothing about limits. `None` if the engine has to be told by
     /// [`answer`](Self::answer), with the time; otherwise that would change nothing else.
     pub fn answer_silent(&mut self, flight: Flight) -> Option<()> {
-        if !self.windows.is_empty() || !self.rate.is_settled() {
+        if !self.windows.is_empty() || !self.rate.accepted_unchallenged() {
             return None;
         }
         self.in_flight = self.in_flight.saturating_sub(u64::from(flight.cost));

@@ -36,6 +36,7 @@
 //! ```
 
 mod answer;
+mod backoff;
 mod bucket;
 mod config;
 mod correct;

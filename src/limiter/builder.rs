@@ -69,7 +69,7 @@ impl LimiterBuilder {
         self
     }
 
-    /// Whether refusals that name no wait lower the rate.
+    /// Whether the rate is learnt from refusals.
     pub fn adapt(mut self, adapt: Adapt) -> Self {
         self.config.adapt = adapt;
         self
