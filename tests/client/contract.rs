@@ -254,6 +254,43 @@ async fn callers_that_poll_ready_and_never_call_starve_nobody() {
     assert_times(&always.events(), &[1.0, 2.0, 3.0, 4.0, 5.0]);
 }
 
+/// A machine that is late grants many at once, takes most of it back, and still serves everybody.
+#[tokio::test(start_paused = true)]
+async fn a_late_machine_parks_nobody() {
+    for (callers, each, first, at, late, times) in [
+        (80, 1, 429, 0.05, 0.8, 1),
+        (80, 1, 429, 0.05, 0.1, 1),
+        (30, 20, 200, 0.105, 0.2, 3),
+    ] {
+        let time = Timeline::start();
+        let limiter = limiter(100, 1);
+        let service =
+            ThrottleLayer::new(limiter.clone()).layer(Origin::new(&time, move |number| {
+                let status = if number == 0 { first } else { 200 };
+                crate::support::Answer::status(status).after(0.002)
+            }));
+        let tasks: Vec<_> = (0..callers)
+            .map(|_| {
+                let service = service.clone();
+                tokio::spawn(async move {
+                    for _ in 0..each {
+                        service.clone().oneshot(request()).await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..times {
+            tokio::time::sleep(secs(at)).await;
+            tokio::time::advance(secs(late)).await;
+        }
+        for task in tasks {
+            let done = tokio::time::timeout(secs(60.0), task).await;
+            done.unwrap_or_else(|_| panic!("{:?}", limiter.snapshot()))
+                .unwrap();
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_concurrency_limit_outside_still_limits() {
     let time = Timeline::start();

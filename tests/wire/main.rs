@@ -3,4 +3,5 @@
 
 mod auto_traits;
 mod clients;
+mod nginx;
 mod server;
