@@ -60,6 +60,12 @@
 //! - **Place in the stack**: inside retries and redirects, so that each attempt pays; see [`ThrottleLayer`].
 //! - **High rates**: timers have a grain of 1 ms. Up to 10 ms of lateness are made up for, so 100,000 a second work with a burst of 1.
 //!
+//! # Clients
+//!
+//! kube, octocrab and tonic take a tower service: give them a stack with this layer over hyper-util's client or tonic's `Channel`. They
+//! keep it in a `Buffer`, which this layer never breaks. Where they wrap errors, ours is in the chain of `source()`; with tonic, in that
+//! of the `Status`, whose code is then `Unknown`.
+//!
 //! # Clients whose types are not `http`'s
 //!
 //! The layer wants requests it can name ([`RequestHead`]) and responses it can read ([`ResponseHead`]). Both are implemented for the

@@ -5,3 +5,4 @@ mod auto_traits;
 mod clients;
 mod nginx;
 mod server;
+mod stacks;

@@ -1,39 +1,54 @@
 use std::{
     net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex},
+    time::Instant,
 };
 
-use axum::{Router, extract::State, http::HeaderMap, response::IntoResponse, routing::any};
+use axum::{
+    Router,
+    response::{IntoResponse, Response},
+};
 
-/// A real server on a free loopback port. The first `refusals` requests are answered 429 with `Retry-After`.
+/// A real server on a free loopback port, for HTTP/1 and, with prior knowledge, HTTP/2.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    requests: Arc<AtomicUsize>,
-}
-
-#[derive(Clone)]
-struct Shared {
-    requests: Arc<AtomicUsize>,
-    refusals: usize,
-    retry_after: &'static str,
+    arrivals: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Server {
+    /// The first `refusals` requests are answered 429 with `Retry-After`.
     pub(crate) async fn start(refusals: usize, retry_after: &'static str) -> Self {
-        let requests = Arc::new(AtomicUsize::new(0));
-        let shared = Shared {
-            requests: Arc::clone(&requests),
-            refusals,
-            retry_after,
-        };
-        let router = Router::new().fallback(any(answer)).with_state(shared);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { address, requests }
+        Self::answering(move |number| {
+            if number < refusals {
+                let headers = [("retry-after", retry_after)];
+                (http::StatusCode::TOO_MANY_REQUESTS, headers, "hello").into_response()
+            } else {
+                let headers = [
+                    ("x-ratelimit-limit", "1000"),
+                    ("x-ratelimit-remaining", "999"),
+                ];
+                (headers, "hello").into_response()
+            }
+        })
+        .await
+    }
+
+    /// `answer` is given the number of the request, from 0.
+    pub(crate) async fn answering(
+        answer: impl Fn(usize) -> Response + Clone + Send + Sync + 'static,
+    ) -> Self {
+        let arrivals = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&arrivals);
+        let router = Router::new().fallback(move || {
+            let number = {
+                let mut log = log.lock().unwrap();
+                log.push(Instant::now());
+                log.len() - 1
+            };
+            std::future::ready(answer(number))
+        });
+        let address = serve(router).await;
+        Self { address, arrivals }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -41,24 +56,19 @@ impl Server {
     }
 
     pub(crate) fn requests(&self) -> usize {
-        self.requests.load(Ordering::SeqCst)
+        self.arrivals.lock().unwrap().len()
+    }
+
+    /// When each request arrived, in that order, before it was answered.
+    pub(crate) fn arrivals(&self) -> Vec<Instant> {
+        self.arrivals.lock().unwrap().clone()
     }
 }
 
-async fn answer(State(shared): State<Shared>) -> impl IntoResponse {
-    let number = shared.requests.fetch_add(1, Ordering::SeqCst);
-    let mut headers = HeaderMap::new();
-    let status = if number < shared.refusals {
-        headers.insert("retry-after", shared.retry_after.parse().unwrap());
-        429
-    } else {
-        headers.insert("x-ratelimit-limit", "1000".parse().unwrap());
-        headers.insert("x-ratelimit-remaining", "999".parse().unwrap());
-        200
-    };
-    (
-        http::StatusCode::from_u16(status).unwrap(),
-        headers,
-        "hello",
-    )
+/// Serves `router` for as long as the runtime lives.
+pub(crate) async fn serve(router: Router) -> SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
 }
