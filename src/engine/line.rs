@@ -91,7 +91,6 @@ impl Engine {
             self.set_state(id, State::Waiting);
             self.queued_cost += cost;
             self.tickets.insert_by_seq(&mut self.waiting, id);
-            self.renumber();
             self.grant_due();
         }
     }
@@ -116,6 +115,9 @@ impl Engine {
         // Granted more than could leave at once: its turn is the next there is room for.
         self.bucket.put_off(credits, rate);
         self.set_state(id, State::Revoked);
+        // In line before what came back can go to those behind it, who are told of the rest.
+        self.requeue_revoked(id);
+        self.retime();
         match self.poll(self.now, id) {
             Poll::Refused(refusal) => Departure::Refused(refusal),
             Poll::Wait(until) => Departure::Wait(until),
@@ -286,26 +288,13 @@ impl Engine {
             }
             next = self.tickets.next(id);
         }
-    }
-
-    /// Numbers those near the front anew, as somebody came back among them.
-    fn renumber(&mut self) {
-        let mut through = self.passed();
-        let mut next = self.tickets.front(&self.waiting);
-        for _ in 0..4 * RETIME {
-            let Some(id) = next else { break };
-            let Some(ticket) = self.tickets.get_mut(id) else {
-                break;
-            };
-            through = through.wrapping_add(u64::from(ticket.cost));
-            ticket.queued_through = through;
-            next = self.tickets.next(id);
-        }
+        // Those further back may know too late an instant, too.
+        self.gaps |= told > 0 && next.is_some();
     }
 
     /// When a waiting caller's turn comes, counting those who left from the middle as if they were still there.
     pub(super) fn turn_of(&self, ticket: &Ticket) -> Time {
-        // One that came back behind others may be numbered before them: then it asks early.
+        // Numbers grow along the line; if they did not, asking early would do no harm.
         let ahead = ticket.queued_through.wrapping_sub(self.passed());
         let ahead = u64::try_from(ahead as i64).unwrap_or(0);
         let first = (self.tickets.front(&self.waiting))

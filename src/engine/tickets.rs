@@ -153,11 +153,20 @@ impl Tickets {
     }
 
     /// Puts a ticket back where its number belongs; those that come back are few and near the front.
+    ///
+    /// The running sums keep growing along the line: those passed on the way give way by its cost.
     pub(super) fn insert_by_seq(&mut self, list: &mut List, id: TicketId) {
-        let seq = self.slots[id.slot()].seq;
+        let (seq, cost) = {
+            let ticket = &self.slots[id.slot()];
+            (ticket.seq, u64::from(ticket.cost))
+        };
         let mut next = list.head;
         while next != NONE && self.slots[next as usize].seq < seq {
-            next = self.slots[next as usize].next;
+            let ahead = &mut self.slots[next as usize];
+            let through = ahead.queued_through;
+            ahead.queued_through = through.wrapping_sub(cost);
+            next = ahead.next;
+            self.slots[id.slot()].queued_through = through;
         }
         let prev = if next == NONE {
             list.tail

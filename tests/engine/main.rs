@@ -1,9 +1,11 @@
 //! The pacing state machine in virtual time: its laws over random traces, and against a naive model.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod answers;
 mod feedback;
 mod laws;
 mod model;
+mod properties;
 
 /// How many random traces a law is tried on. `THROTTLE_CASES` sets it for long runs.
 fn cases() -> u32 {
