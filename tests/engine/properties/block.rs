@@ -272,10 +272,10 @@ pub(crate) fn status(byte: u8) -> StatusCode {
 /// The wall clock: right, off by any number of seconds, or anything at all.
 pub(crate) fn clock(bytes: &mut Bytes<'_>) -> SystemTime {
     let (whole, nanos) = match bytes.byte() % 4 {
-        0 => (NOW.as_secs().cast_signed(), 0),
+        0 => (NOW.as_secs() as i64, 0),
         1 => (i64::from(bytes.number(4) as u32), 0),
-        2 => (bytes.wild().cast_signed(), bytes.number(4)),
-        _ => (-bytes.number(5).cast_signed(), bytes.number(4)),
+        2 => (bytes.wild() as i64, bytes.number(4)),
+        _ => (-(bytes.number(5) as i64), bytes.number(4)),
     };
     let nanos = Duration::from_nanos(nanos % 1_000_000_000);
     let offset = Duration::from_secs(whole.unsigned_abs());

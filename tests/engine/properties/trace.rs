@@ -298,6 +298,7 @@ impl Trace {
                 if let Some(index) = index.checked_rem(self.flights.len()) {
                     let (flight, _) = self.flights.swap_remove(index);
                     self.engine.unanswered(now, flight);
+                    self.see_pause();
                 }
             }
             Op::Pause(wait) => {
@@ -474,8 +475,16 @@ impl Trace {
         );
     }
 
+    /// What was used without an answer may have spent a budget, and that pauses.
+    fn see_pause(&mut self) {
+        if let Some(pause) = self.engine.pause() {
+            self.paused_until = self.paused_until.max(pause.until.as_nanos());
+        }
+    }
+
     fn departed(&mut self, grant: &Grant, cost: u32) {
         self.may_leave();
+        self.see_pause();
         let quota = self.engine.config().quota;
         assert_eq!((grant.cost, grant.flight.sent()), (cost, self.time()));
         assert!(grant.rate() <= quota.rate() * (1.0 + 1e-9));
@@ -631,6 +640,7 @@ impl Trace {
         }
         for (flight, _) in std::mem::take(&mut self.flights) {
             self.engine.unanswered(now, flight);
+            self.see_pause();
         }
         self.check_state();
         let burst = self.engine.config().quota.burst_size();
@@ -662,6 +672,7 @@ impl Trace {
         let now = self.time();
         for (flight, _) in std::mem::take(&mut self.flights) {
             self.engine.unanswered(now, flight);
+            self.see_pause();
         }
         let cost: u64 = self
             .callers
