@@ -32,7 +32,8 @@ pub struct Window {
     pub window: Option<Duration>,
     /// What the server allows in the whole window.
     pub limit: Option<u64>,
-    /// The least that was seen to remain in this window, less what was used since without an answer that says so.
+    /// The least that was seen to remain in this window, less what was used since without an answer that says so; the largest number if
+    /// only the limit is known.
     pub left: u64,
     /// When the window ends at the latest, by the engine's clock.
     pub reset: Time,
@@ -43,6 +44,11 @@ pub struct Window {
 }
 
 impl Window {
+    /// Only the limit and the window are known, not how much is left.
+    pub(crate) const fn is_shape(&self) -> bool {
+        self.left == u64::MAX
+    }
+
     fn is(&self, reading: &Reading<'_>) -> bool {
         self.name.as_deref() == reading.name
             && self.partition.as_deref() == reading.partition
@@ -166,8 +172,8 @@ impl Windows {
         let earliest = sent.after(reset.saturating_sub(grain(reset)));
         let latest = now.after(reset);
         let window = self.find_or_insert(reading, remaining, earliest, latest)?;
-        if earliest > window.reset {
-            // Its successor.
+        if window.is_shape() || earliest > window.reset {
+            // Its successor, or the first that says how much is left.
             window.left = remaining;
             window.reset = latest;
             window.earliest = earliest;
@@ -191,8 +197,13 @@ impl Windows {
         if limit == 0 || length.is_zero() || length > SHAPING {
             return;
         }
-        let end = self.now.after(length);
+        let now = self.now;
+        let end = now.after(length);
         if let Some(window) = self.find_or_insert(reading, u64::MAX, end, end) {
+            if !window.is_shape() && window.reset > now {
+                // More is known of it.
+                return;
+            }
             window.left = u64::MAX;
             window.limit = Some(limit);
             window.earliest = end;
@@ -204,10 +215,9 @@ impl Windows {
     /// A request is over and its answer did not speak of these budgets: it counts as used.
     pub(super) fn charge_unread(&mut self, cost: u64, readings: &[Reading<'_>]) {
         for window in &mut self.list {
-            let read = readings.iter().any(|reading| {
-                reading.name == window.name.as_deref() && reading.remaining.is_some()
-            });
-            if !read {
+            let read =
+                (readings.iter()).any(|reading| window.is(reading) && reading.remaining.is_some());
+            if !read && !window.is_shape() {
                 window.left = window.left.saturating_sub(cost);
             }
         }

@@ -118,10 +118,10 @@ impl Snapshot {
             windows: (view.windows.into_iter())
                 .map(|window| Budget {
                     reset: window.reset.since(now),
+                    left: (!window.is_shape()).then_some(window.left),
                     name: window.name.map(String::from),
                     limit: window.limit,
                     window: window.window,
-                    left: (window.left != u64::MAX).then_some(window.left),
                 })
                 .collect(),
             regime,

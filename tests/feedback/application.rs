@@ -220,6 +220,19 @@ async fn a_stated_limit_shapes_the_rate_below_the_ceiling() {
     assert_eq!(limiter.snapshot().rate, 10.0);
 }
 
+/// A stated limit gives way to a count, and does not take its place.
+#[tokio::test(start_paused = true)]
+async fn a_count_counts_more_than_a_stated_limit() {
+    let policy = ("ratelimit-policy", "\"p\";q=30;w=60");
+    let limiter = limiter(10, 1);
+    limiter.reconcile(&read(200, &[policy]));
+    limiter.reconcile(&read(200, &[policy, ("ratelimit", "\"p\";r=0;t=24")]));
+    limiter.reconcile(&read(200, &[policy]));
+    let time = Timeline::start();
+    limiter.acquire(1).await.unwrap();
+    assert_times(&[time.now()], &[24.0]);
+}
+
 /// A sliding window whose reset moves with each answer neither sticks at its lowest count nor stalls.
 #[tokio::test(start_paused = true)]
 async fn a_reset_that_always_moves_is_followed() {
