@@ -203,9 +203,13 @@ impl Rate {
         self.current > before
     }
 
+    fn floor(&self) -> u64 {
+        (self.full / FLOOR).max(1)
+    }
+
     /// An episode begins.
     fn begin(&mut self) {
-        let floor = (self.full / FLOOR).max(1);
+        let floor = self.floor();
         self.episode = Some(self.current);
         self.current = match self.guess {
             None => self.current / 2,
@@ -237,7 +241,7 @@ impl Rate {
             Some(_) => before - before / HAIR,
         };
         let least = before / if accepted < EVIDENCE { 2 } else { 8 };
-        let floor = (self.full / FLOOR).max(1);
+        let floor = self.floor();
         let limit = limit.min(most).max(least).max(floor);
         let steady = self.guess.map_or(0, |old| {
             if limit.abs_diff(old.limit) > old.limit / MOVED {
@@ -248,7 +252,7 @@ impl Rate {
         });
         self.current = match self.guess {
             None => limit,
-            Some(_) => limit - limit / HAIR,
+            Some(_) => (limit - limit / HAIR).max(floor),
         };
         self.guess = Some(Guess {
             limit,
@@ -268,7 +272,7 @@ impl Rate {
     fn probe(&mut self, token: i128) {
         let Some(mut guess) = self.guess else { return };
         guess.progress += 1;
-        let rate = self.planned(&guess, token).clamp(1, self.full);
+        let rate = self.planned(&guess, token).clamp(self.floor(), self.full);
         if guess.fast.is_none() && rate > guess.limit + guess.limit / (GENTLE / 2) {
             guess.fast = Some(self.since);
         }
