@@ -453,6 +453,7 @@ impl Trace {
     }
 
     fn refused(&mut self, index: usize, refusal: Refusal) {
+        self.see_pause();
         let caller = self.callers.swap_remove(index);
         match refusal {
             Refusal::Closed => assert!(self.closed),
