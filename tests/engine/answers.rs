@@ -81,7 +81,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => index.prop_map(Op::Lost),
         1 => nanos().prop_map(Op::Pause),
         1 => Just(Op::Refund),
-        1 => (0..100_u8).prop_map(Op::Work),
+        1 => (0..80_u8).prop_map(Op::Work),
     ]
 }
 
@@ -95,7 +95,7 @@ fn setup() -> impl Strategy<Value = Setup> {
         prop_oneof![3 => Just(3_600 * SECOND), 1 => nanos()],
         prop::option::weighted(0.3, (0..SECOND, 0..100 * SECOND)),
     );
-    (quota, any::<[bool; 2]>(), patience).prop_map(|(quota, [freely, fixed], patience)| {
+    (quota, any::<[bool; 3]>(), patience).prop_map(|(quota, [freely, fixed, prompt], patience)| {
         let (max_wait, max_queue, max_pause, backoff) = patience;
         Setup {
             quota,
@@ -105,6 +105,7 @@ fn setup() -> impl Strategy<Value = Setup> {
             max_queue,
             max_pause,
             backoff,
+            prompt,
         }
     })
 }

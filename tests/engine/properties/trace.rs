@@ -1,6 +1,9 @@
 //! The engine's laws while a reader tells it what servers say.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    iter,
+    time::{Duration, SystemTime},
+};
 
 use tower_throttle::{
     Adapt, Quota, Spend,
@@ -34,6 +37,8 @@ pub(crate) struct Setup {
     pub(crate) max_queue: Option<usize>,
     pub(crate) max_pause: u64,
     pub(crate) backoff: Option<(u64, u64)>,
+    /// Callers that are told to ask again do so at once; otherwise their tasks are parked.
+    pub(crate) prompt: bool,
 }
 
 /// Tickets and flights are named by any number; times are nanoseconds.
@@ -108,6 +113,7 @@ fn setup(bytes: &mut Bytes<'_>) -> Setup {
             bytes.wild()
         },
         backoff: (flags & 64 != 0).then(|| (millis(bytes), millis(bytes))),
+        prompt: flags & 128 != 0,
     }
 }
 
@@ -136,7 +142,7 @@ fn op(bytes: &mut Bytes<'_>) -> Op {
         222..235 => Op::Lost(index(bytes)),
         235..240 => Op::Pause(bytes.wild()),
         240..245 => Op::Refund,
-        245..250 => Op::Work(bytes.byte() % 100),
+        245..250 => Op::Work(bytes.byte() % 80),
         250..252 => Op::Close,
         252.. => Op::Join {
             cost: bytes.wild() as u32,
@@ -168,12 +174,14 @@ struct Caller {
     cost: u32,
     /// When its patience ends.
     deadline: u64,
-    /// When it was told to ask again.
+    /// When it asks again, as it was told.
     armed: u64,
     /// Its number in order of arrival.
     number: u64,
     /// It stands in line and has been granted nothing so far.
     waits: bool,
+    /// It has been granted something, and has not been told otherwise.
+    holds: bool,
 }
 
 /// A request that left.
@@ -231,7 +239,7 @@ pub(crate) fn check(setup: &Setup, ops: &[Op]) {
     };
     for op in ops {
         trace.step(op);
-        while trace.engine.take_woken().is_some() {}
+        trace.wake(setup.prompt);
         trace.check_state();
     }
     trace.clone().all_give_up();
@@ -319,6 +327,21 @@ impl Trace {
         }
     }
 
+    /// Those whom the engine names ask again, now or later.
+    fn wake(&mut self, prompt: bool) {
+        self.see_pause();
+        while let Some(ticket) = self.engine.take_woken() {
+            let mut callers = self.callers.iter();
+            let Some(index) = callers.position(|caller| caller.ticket == ticket) else {
+                continue;
+            };
+            self.callers[index].armed = self.now;
+            if prompt {
+                self.poll(index);
+            }
+        }
+    }
+
     fn pause_for(&mut self, wait: Duration) {
         let until = self.time().after(wait).as_nanos();
         if until > self.now {
@@ -390,27 +413,33 @@ impl Trace {
             armed: self.now,
             number: self.arrived,
             waits: true,
+            holds: false,
         });
     }
 
     fn work(&mut self, callers: u8) {
-        let others = self.callers.len();
+        let first = self.arrived;
         for _ in 0..callers {
             self.join(1, None);
         }
         for _ in 0..4 * usize::from(callers) {
-            let Some(caller) = self.callers.get(others) else {
+            let callers = self.callers.iter().enumerate();
+            let mine = callers.filter(|(_, caller)| caller.number > first);
+            let next = mine.min_by_key(|(_, caller)| (caller.armed, caller.number));
+            let Some((index, caller)) = next else {
                 break;
             };
             self.now = caller.armed.clamp(self.now, FAR);
             let flights = self.flights.len();
-            self.send(others, true);
+            self.send(index, true);
             if self.flights.len() > flights
                 && let Some((flight, _)) = self.flights.pop()
                 && !self.answered_silently(flight)
             {
                 self.engine.answer(self.time(), flight, &Answer::default());
             }
+            self.wake(true);
+            self.check_state();
         }
     }
 
@@ -450,6 +479,7 @@ impl Trace {
         let caller = &mut self.callers[index];
         assert!(at <= caller.deadline, "told to wait beyond its patience");
         caller.armed = at;
+        caller.holds = false;
     }
 
     fn refused(&mut self, index: usize, refusal: Refusal) {
@@ -476,7 +506,7 @@ impl Trace {
         );
     }
 
-    /// What was used without an answer may have spent a budget, and that pauses.
+    /// Nothing may leave in a pause that the engine reports, whatever made it: an answer, or a budget used up unseen.
     fn see_pause(&mut self) {
         if let Some(pause) = self.engine.pause() {
             self.paused_until = self.paused_until.max(pause.until.as_nanos());
@@ -575,9 +605,7 @@ impl Trace {
 
     /// What must be true between any two calls.
     fn check_state(&mut self) {
-        if let Some(pause) = self.engine.pause() {
-            self.paused_until = self.paused_until.max(pause.until.as_nanos());
-        }
+        self.see_pause();
         let mut engine = self.engine.clone();
         let view = engine.view(self.time());
         let quota = engine.config().quota;
@@ -611,14 +639,32 @@ impl Trace {
         }
         // Those who wait are granted in the order in which they came.
         let mut last = 0;
-        for caller in self.callers.iter_mut().filter(|caller| caller.waits) {
-            if engine.is_granted(caller.ticket) {
+        for caller in &mut self.callers {
+            caller.holds |= engine.is_granted(caller.ticket);
+            if caller.waits && caller.holds {
                 caller.waits = false;
                 last = last.max(caller.number);
             }
         }
         let mut waiting = self.callers.iter().filter(|caller| caller.waits);
         assert!(waiting.all(|caller| caller.number >= last), "out of order");
+        // Of all who stand in line somebody asks no later than the first turn, or is woken now.
+        let woken: Vec<_> = iter::from_fn(|| engine.take_woken()).collect();
+        let waiting = || self.callers.iter().filter(|caller| !caller.holds);
+        let asks = waiting().map(|caller| {
+            if woken.contains(&caller.ticket) {
+                self.now
+            } else {
+                caller.armed
+            }
+        });
+        let asks = asks.min();
+        let turn = waiting().map(|caller| match engine.poll(self.time(), caller.ticket) {
+            Poll::Wait(at) => at.as_nanos(),
+            Poll::Granted | Poll::Refused(_) => self.now,
+        });
+        let turn = turn.min();
+        assert!(asks <= turn, "asks at {asks:?}, turn at {turn:?}");
     }
 
     /// When nothing forbids it any more, and so much at the lowest rate there is.
@@ -655,19 +701,6 @@ impl Trace {
         }
     }
 
-    /// The first instant at which somebody who asked now would be told to ask again.
-    fn next_turn(&self) -> u64 {
-        let mut engine = self.engine.clone();
-        let told =
-            self.callers
-                .iter()
-                .map(|caller| match engine.poll(self.time(), caller.ticket) {
-                    Poll::Wait(at) => at.as_nanos(),
-                    Poll::Granted | Poll::Refused(_) => self.now,
-                });
-        told.min().unwrap_or(FAR)
-    }
-
     /// When all ask as they were told, all leave in time.
     fn all_ask(&mut self) {
         let now = self.time();
@@ -696,11 +729,6 @@ impl Trace {
                 break;
             }
             assert!(round < most, "asking leads nowhere");
-            let turn = self.next_turn();
-            assert!(
-                caller.armed <= turn,
-                "{caller:?} is the first to ask, and {turn} is due"
-            );
             self.now = self.now.max(caller.armed);
             assert!(self.now <= due, "{caller:?} is stuck");
             self.send(index, false);
