@@ -7,7 +7,7 @@
 //! |---|---|---|---|
 //! | `sent` | INFO | a request goes to the inner service, before it does | `method`, `scheme`, `host`, `path`, `cost`, `waited_us`, `reason`, `level_after`, `rate` |
 //! | `acquired` | INFO | a permit is given by [`Limiter::acquire`](crate::Limiter::acquire) or `try_acquire` | as `sent`, without the request |
-//! | `answered` | INFO | its response head has come | `status`, `elapsed_us`, `throttled`, `stale`, `rate_before`, `rate_after`, `paused` |
+//! | `answered` | INFO | its response head has come | `status`, `elapsed_us`, `throttled`, `stale`, `rate_before`, `rate_after`, `because`, `paused` |
 //! | `failed` | INFO | the inner service gave an error | `elapsed_us` |
 //! | `abandoned` | INFO | the response future was dropped before the answer | `elapsed_us` |
 //! | `refused` | INFO | it was not sent because of the limiter | `cost`, `why`, `retry_after_us`, and the request if it is known |
@@ -20,6 +20,9 @@
 //! Each request through the layer has exactly one closing event: `answered`, `failed` or `abandoned` after a `sent`; `refused` or
 //! `cancelled` without one. For a permit `acquired` is the last.
 //!
+//! `because` says what changed the rate, if it changed: `refusal`, `measurement`, `probe` (see [`Adapt`](crate::Adapt)) or `budget`. `reason`
+//! says what a caller waited for: `rate`, or the pause, by its cause: `server_pause`, `server_budget`, `backoff`, `trial` or `penalty`.
+//!
 //! Times are microseconds. `level_after` is what is left after the request, in tokens; `rate` is in tokens a second. Events carry method, scheme,
 //! host, port and path: never the query, user information, any header's value, or the text of an error,
 //! which could quote them.
@@ -29,7 +32,7 @@ use std::time::Duration;
 use tracing::Level;
 
 use crate::{
-    engine::{Cancelled, Cause, Correction, Grant, Pause, Time, WaitReason},
+    engine::{Cancelled, Cause, Correction, Grant, Pause, RateCause, Time, WaitReason},
     error::Error,
     feedback::Malformed,
     head::RequestHead,
@@ -105,6 +108,7 @@ pub(crate) fn answered(
         stale = correction.stale,
         rate_before = correction.rate_before,
         rate_after = correction.rate_after,
+        because = correction.because.map(because),
         paused = correction.paused.is_some(),
     );
 }
@@ -227,11 +231,21 @@ const fn reason(reason: WaitReason) -> &'static str {
     }
 }
 
+const fn because(cause: RateCause) -> &'static str {
+    match cause {
+        RateCause::Refusal => "refusal",
+        RateCause::Measurement => "measurement",
+        RateCause::Probe => "probe",
+        RateCause::Budget => "budget",
+    }
+}
+
 const fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::Server => "server_pause",
         Cause::Budget => "server_budget",
         Cause::Backoff => "backoff",
+        Cause::Trial => "trial",
         Cause::Penalty => "penalty",
     }
 }

@@ -99,7 +99,7 @@ mod error;
 mod head;
 
 pub use client::{Pacing, Throttle, ThrottleLayer};
-pub use engine::{Adapt, Cause, ConfigError, Quota, Spend, WaitReason};
+pub use engine::{Adapt, Cause, ConfigError, Learned, Quota, Spend, WaitReason};
 pub use error::Error;
 pub use head::{RequestHead, ResponseHead};
 pub use limiter::{Limiter, LimiterBuilder, Permit, Regime, Snapshot};

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{time::Time, windows::Window};
+use super::{learned::Adaptation, time::Time, windows::Window};
 
 /// What an answer says about limits, in the engine's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,6 +65,9 @@ pub enum Cause {
     Budget,
     /// The server refused without naming a time.
     Backoff,
+    /// One request tests whether the server accepts again after a [`Backoff`](Self::Backoff). Ends with its answer, or after twice the
+    /// time the refusal took.
+    Trial,
     /// The application asked for it.
     Penalty,
 }
@@ -78,6 +81,20 @@ pub struct Pause {
     pub cause: Cause,
 }
 
+/// What changed the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RateCause {
+    /// The server refused a request for its rate: slower until it accepts again.
+    Refusal,
+    /// It accepts again: the rate is held just under what it accepted between its refusals.
+    Measurement,
+    /// It went on accepting: a little more is tried.
+    Probe,
+    /// It said what is left of a budget.
+    Budget,
+}
+
 /// What an answer changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Correction {
@@ -89,6 +106,8 @@ pub struct Correction {
     pub rate_before: f64,
     /// Tokens a second after it.
     pub rate_after: f64,
+    /// What changed the rate, if it changed.
+    pub because: Option<RateCause>,
 }
 
 /// A look at the engine.
@@ -110,4 +129,6 @@ pub struct View {
     pub pause: Option<Pause>,
     /// The budgets the server announced.
     pub windows: Vec<Window>,
+    /// How the rate came about.
+    pub adaptation: Adaptation,
 }

@@ -6,6 +6,9 @@ use super::{
 };
 
 /// The pauses after refusals that name no wait; see [`Backoff`].
+///
+/// With the adaptive rate they do not double for ever: once a server has served us for a while they need not be longer than a part of
+/// that time (see `rate/mod.rs`). Else the end of a long window would be found late by half its length.
 #[derive(Debug, Clone)]
 pub(super) struct Streak {
     backoff: Backoff,
@@ -29,25 +32,32 @@ impl Streak {
         self.refusals == 0
     }
 
-    /// The pause after one more refusal. `interval` is the time between two requests at the rate in use.
+    /// The pause after one more refusal. `interval` is the time between two requests at the rate in use, `enough` how long a pause of
+    /// the adaptive rate need be at most.
     pub(super) fn refused(
         &mut self,
         now: Time,
         interval: Duration,
         round_trip: Duration,
+        enough: Option<Duration>,
     ) -> Duration {
         const SECOND: Duration = Duration::from_secs(1);
         if now > self.resumed.after(self.backoff.cap) {
             self.refusals = 0;
         }
-        let base = self.backoff.base.unwrap_or_else(|| match self.adapt {
-            Adapt::On => interval.saturating_mul(2).max(round_trip).min(SECOND),
-            Adapt::Off => SECOND,
-        });
+        let (base, most) = match (self.backoff.base, self.adapt) {
+            (Some(base), _) => (base, self.backoff.cap),
+            (None, Adapt::Off) => (SECOND, self.backoff.cap),
+            (None, Adapt::On) => {
+                let base = interval.saturating_mul(2).max(round_trip).min(SECOND);
+                let enough = enough.unwrap_or(Duration::MAX).max(base);
+                (base, enough.min(self.backoff.cap))
+            }
+        };
         // Past 2^32 times the base the cap has long been reached.
         let wait = base
             .saturating_mul(1_u32.checked_shl(self.refusals).unwrap_or(u32::MAX))
-            .min(self.backoff.cap);
+            .min(most);
         self.refusals = self.refusals.saturating_add(1);
         self.resumed = now.after(wait);
         wait

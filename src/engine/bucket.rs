@@ -94,6 +94,12 @@ impl Bucket {
         rate as f64 * 1e9 / self.token as f64
     }
 
+    /// Credits a nanosecond at so many tokens a second.
+    pub(super) fn rate_of(&self, per_second: f64) -> u64 {
+        // Saturates where it does not fit.
+        (per_second * self.token as f64 / 1e9) as u64
+    }
+
     /// Sets tokens aside.
     pub(super) fn take(&mut self, credits: i128) {
         self.level -= credits;

@@ -1,9 +1,12 @@
 use std::time::Duration;
 
-use super::quota::{ConfigError, Quota};
+use super::{
+    learned::Learned,
+    quota::{ConfigError, Quota},
+};
 
 /// What an engine is built from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// The ceiling: no header and no learning ever raises the rate above it.
     pub quota: Quota,
@@ -19,6 +22,8 @@ pub struct Config {
     pub adapt: Adapt,
     /// The pause after a refusal that names no wait; see [`Backoff`].
     pub backoff: Backoff,
+    /// What an earlier limiter learnt, to start from.
+    pub learned: Option<Learned>,
 }
 
 impl Config {
@@ -36,6 +41,7 @@ impl Config {
                 base: None,
                 cap: Duration::from_secs(60),
             },
+            learned: None,
         }
     }
 
@@ -43,9 +49,13 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// If the quota is invalid, or a back-off is zero or has a base above its cap.
+    /// If the quota is invalid, a back-off is zero or has a base above its cap, or what was learnt is not a positive number.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.quota.validate()?;
+        let learned = self.learned.map_or(1.0, Learned::per_second);
+        if !learned.is_finite() || learned <= 0.0 {
+            return Err(ConfigError::new("learned", "is not a positive number"));
+        }
         if self.backoff.cap.is_zero() {
             return Err(ConfigError::new("backoff", "needs a cap longer than zero"));
         }
@@ -76,7 +86,7 @@ pub enum Spend {
 #[non_exhaustive]
 pub enum Adapt {
     /// Refusals tell the server's limit: the rate settles just under what was accepted between them, once for all requests under way,
-    /// and probes now and then whether more is accepted, up to the configured rate. The algorithm is in `engine/rate.rs`.
+    /// and probes now and then whether more is accepted, up to the configured rate. The algorithm is in `engine/rate/mod.rs`.
     #[default]
     On,
     /// The rate stays as configured; refusals only pause.
@@ -86,7 +96,11 @@ pub enum Adapt {
 /// The pause after a refusal that names no wait.
 ///
 /// It doubles while nothing is accepted, up to `cap`, and starts again from `base` after an accepted request, or when no refusal has
-/// come for the length of `cap` after a pause.
+/// come for the length of `cap` after a pause. With [`Adapt::On`] and no `base` given, a pause is not longer than a sixth of the time since
+/// the server last accepted again, pauses included, if it accepted at least 16 requests in it.
+///
+/// After such a pause one request goes ahead of all others. They wait for its answer, but no longer than twice the time the refusal
+/// took to come. (Requests sent with a bare permit, whose answers may never be told, are not waited for.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backoff {
     /// The first pause. `None`: with [`Adapt::On`] two intervals of the lowered rate, at least the round trip just seen and at most

@@ -3,12 +3,24 @@
 use std::time::Duration;
 
 use super::{
-    answer::{Answer, Cause, Correction, Flight, Pause},
+    answer::{Answer, Cause, Correction, Flight, Pause, RateCause},
     machine::Engine,
     rate::Refused,
     tickets::{Ejected, State, TicketId},
     time::Time,
 };
+
+/// After a pause of our own choice one request goes ahead of all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trial {
+    None,
+    /// The next request is it; its answer is waited for at most so long.
+    Next(Duration),
+    /// It is under way.
+    Sent {
+        number: u64,
+    },
+}
 
 impl Engine {
     pub(super) fn correct(&mut self, flight: Option<Flight>, answer: &Answer<'_>) -> Correction {
@@ -16,41 +28,59 @@ impl Engine {
         let news = self.rate.is_news(number);
         let rate_before = self.segment(self.now).rate;
         let mut paused = None;
+        let tested = flight.is_some_and(|flight| self.end_trial(flight));
         let spent = self.read_budgets(flight, answer);
         if !answer.refused {
             let until = spent.max(self.windows.spent_until());
             paused = until.and_then(|until| self.hold(until.since(self.now), Cause::Budget));
         }
         let token = self.bucket.token();
+        let guess_before = self.rate.current();
+        let mut because = None;
         if answer.refused {
             let hint = answer.wait.filter(|wait| !wait.is_zero());
             let refusal = Refused {
-                news,
                 ours: !answer.shared,
                 hint,
-                round_trip: flight.map_or(Duration::ZERO, |flight| self.now.since(flight.sent)),
+                number,
+                last_sent: self.sent,
+                sent: flight.map_or(self.now, |flight| flight.sent),
             };
             let backoff = self.rate.refused(self.now, &refusal, token);
             if let Some(wait) = hint {
                 paused = self.hold(wait, Cause::Server);
             } else if let Some(wait) = backoff {
                 paused = self.hold(wait.max(answer.least_backoff), Cause::Backoff);
+                self.trial = Trial::Next(self.now.since(refusal.sent).saturating_mul(2));
             }
             if news {
                 self.rate.settle(self.sent);
             }
+            because = Some(RateCause::Refusal);
         } else if flight.is_some() {
             let waits = !self.waiting.is_empty();
-            if self.rate.accepted(self.now, news, waits, token) {
-                self.loosened();
-            }
+            because = self.rate.accepted(self.now, number, waits, token);
         }
-        self.settle_line();
+        let guess_after = self.rate.current();
+        let rate_after = self.segment(self.now).rate;
+        let because = if rate_after == rate_before {
+            None
+        } else if guess_after == guess_before {
+            Some(RateCause::Budget)
+        } else {
+            because
+        };
+        if tested || guess_after > guess_before {
+            self.loosened();
+        } else {
+            self.settle_line();
+        }
         Correction {
             stale: !news,
             paused,
             rate_before: self.bucket.per_second(rate_before),
-            rate_after: self.bucket.per_second(self.segment(self.now).rate),
+            rate_after: self.bucket.per_second(rate_after),
+            because,
         }
     }
 
@@ -90,7 +120,9 @@ impl Engine {
 
     pub(super) fn hold(&mut self, wait: Duration, cause: Cause) -> Option<Pause> {
         let until = self.now.after(wait);
-        if until <= self.now || self.pause.is_some_and(|pause| pause.until >= until) {
+        // A trial's end is not the server's word.
+        let longer = |pause: Pause| pause.until >= until && pause.cause != Cause::Trial;
+        if until <= self.now || self.pause.is_some_and(longer) {
             return None;
         }
         let pause = Pause { until, cause };
@@ -105,6 +137,51 @@ impl Engine {
         // What was set aside for some is there for others when the pause ends.
         self.retime();
         Some(pause)
+    }
+
+    /// A request has just left. Its answer is waited for if it is the first after a pause of our own choice.
+    pub(super) fn begin_trial(&mut self, tracked: bool) {
+        let Trial::Next(wait) = self.trial else {
+            return;
+        };
+        // Answers to those that are not tracked may never come.
+        let wait = wait.min(self.config.max_pause);
+        if !tracked || wait.is_zero() {
+            return;
+        }
+        self.trial = Trial::Sent { number: self.sent };
+        self.pause = Some(Pause {
+            until: self.now.after(wait),
+            cause: Cause::Trial,
+        });
+        while let Some(id) = self.tickets.front(&self.held) {
+            // Those granted together with the trial do not know yet; they have not lost their place.
+            let fresh = (self.tickets.get(id)).is_some_and(|ticket| ticket.granted == self.now);
+            self.revoke(id);
+            if fresh {
+                self.requeue_revoked(id);
+            }
+        }
+        self.bucket.clamp(self.cap(self.now));
+        self.retime();
+    }
+
+    /// If `flight` was the trial, nothing has to be waited for any more. True if that ends a pause.
+    pub(super) fn end_trial(&mut self, flight: Flight) -> bool {
+        let under_way = Trial::Sent {
+            number: flight.number,
+        };
+        if self.trial != under_way {
+            return false;
+        }
+        self.trial = Trial::None;
+        match &mut self.pause {
+            Some(pause) if pause.cause == Cause::Trial && pause.until > self.now => {
+                pause.until = self.now;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Takes the tokens of a reservation back; its holder keeps its place.

@@ -169,6 +169,7 @@ impl Engine {
             self.windows.charge_unread(u64::from(cost), &[]);
             self.hold_if_spent();
         }
+        self.begin_trial(tracked);
         Grant {
             seq,
             flight: Flight {

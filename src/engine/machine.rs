@@ -4,6 +4,7 @@ use super::{
     answer::{Answer, Cause, Correction, Flight, Pause, View},
     bucket::Bucket,
     config::Config,
+    correct::Trial,
     outcome::{Cancelled, Departure, Grant, Poll, Refusal, WaitReason},
     quota::ConfigError,
     rate::Rate,
@@ -24,6 +25,7 @@ pub struct Engine {
     pub(super) rate: Rate,
     pub(super) windows: Windows,
     pub(super) pause: Option<Pause>,
+    pub(super) trial: Trial,
     pub(super) tickets: Tickets,
     pub(super) waiting: List,
     pub(super) held: List,
@@ -52,11 +54,16 @@ impl Engine {
     pub fn new(config: Config, now: Time) -> Result<Self, ConfigError> {
         config.validate()?;
         let bucket = Bucket::new(&config.quota, now);
+        let mut rate = Rate::new(bucket.full_rate(), config.adapt, config.backoff);
+        if let Some(learned) = config.learned {
+            rate.resume(bucket.rate_of(learned.per_second()));
+        }
         Ok(Self {
-            rate: Rate::new(bucket.full_rate(), config.adapt, config.backoff),
+            rate,
             bucket,
             windows: Windows::default(),
             pause: None,
+            trial: Trial::None,
             tickets: Tickets::default(),
             waiting: List::EMPTY,
             held: List::EMPTY,
@@ -213,9 +220,14 @@ impl Engine {
         self.advance(now);
         let cost = u64::from(flight.cost);
         self.in_flight = self.in_flight.saturating_sub(cost);
+        let tested = self.end_trial(flight);
         self.windows.charge_unread(cost, &[]);
         self.hold_if_spent();
-        self.settle_line();
+        if tested {
+            self.loosened();
+        } else {
+            self.settle_line();
+        }
     }
 
     /// Takes in what the server said outside any request of ours.
@@ -304,6 +316,9 @@ impl Engine {
             sent: self.sent,
             pause,
             windows: self.windows.iter().cloned().collect(),
+            adaptation: self
+                .rate
+                .view(|rate| self.bucket.per_second(rate), self.bucket.token()),
         }
     }
 }

@@ -41,6 +41,7 @@ mod bucket;
 mod config;
 mod correct;
 mod flow;
+mod learned;
 mod line;
 mod machine;
 mod outcome;
@@ -50,8 +51,9 @@ mod tickets;
 mod time;
 mod windows;
 
-pub use answer::{Answer, Cause, Correction, Flight, Pause, Reading, View};
+pub use answer::{Answer, Cause, Correction, Flight, Pause, RateCause, Reading, View};
 pub use config::{Adapt, Backoff, Config, Spend};
+pub use learned::{Adaptation, Learned, Phase};
 pub use machine::Engine;
 pub use outcome::{Cancelled, Departure, Grant, Poll, Refusal, WaitReason};
 pub use quota::{ConfigError, Quota};

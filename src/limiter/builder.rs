@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::{handle::Limiter, shared::Shared};
-use crate::engine::{Adapt, Backoff, Config, ConfigError, Engine, Quota, Spend, Time};
+use crate::engine::{Adapt, Backoff, Config, ConfigError, Engine, Learned, Quota, Spend, Time};
 
 /// Builds a [`Limiter`]; made by [`Limiter::builder`].
 ///
@@ -14,6 +14,7 @@ use crate::engine::{Adapt, Backoff, Config, ConfigError, Engine, Quota, Spend, T
 /// | [`spend`](Self::spend) | [`Spend::Evenly`] |
 /// | [`adapt`](Self::adapt) | [`Adapt::On`] |
 /// | [`backoff`](Self::backoff) | from the rate, at most 1 s; cap 60 s |
+/// | [`learned`](Self::learned) | nothing |
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct LimiterBuilder {
@@ -81,6 +82,13 @@ impl LimiterBuilder {
             base: Some(base),
             cap,
         };
+        self
+    }
+
+    /// Starts from what a limiter [learnt](Limiter::learned) before, `age` ago, instead of learning it again. Ignored if it is older than
+    /// [`Learned::MAX_AGE`], not below the configured rate, or with [`Adapt::Off`].
+    pub fn learned(mut self, learned: Learned, age: Duration) -> Self {
+        self.config.learned = Some(learned).filter(|_| age <= Learned::MAX_AGE);
         self
     }
 

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     audit,
-    engine::{ConfigError, Quota},
+    engine::{ConfigError, Learned, Quota},
     error::Error,
     feedback::Feedback,
 };
@@ -202,6 +202,16 @@ impl Limiter {
             counters,
             unreadable,
         )
+    }
+
+    /// The server's limit, if refusals have told it for sure; see [`Learned`]. Give it to [`LimiterBuilder::learned`] after a restart.
+    #[must_use]
+    pub fn learned(&self) -> Option<Learned> {
+        let adaptation = self
+            .shared
+            .apply(|state, now| state.engine.view(now).adaptation);
+        let limit = adaptation.limit.filter(|_| adaptation.unsure == 0.0)?;
+        Some(Learned::from_per_second(limit))
     }
 
     /// Ends it: those who wait and those who come get an error ([`is_closed`](Error::is_closed)) at once. Requests already sent are

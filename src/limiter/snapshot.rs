@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::engine::{Cause, View};
+use crate::engine::{Adaptation, Cause, View};
 
 /// What a limiter looks like at one instant.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub pause: Option<(Duration, Cause)>,
     /// The budgets the server announced that still run.
     pub windows: Vec<Budget>,
+    /// How the rate came about.
+    pub adaptation: Adaptation,
     /// All of this in one word.
     pub regime: Regime,
     /// What happened since the limiter was made.
@@ -124,6 +126,7 @@ impl Snapshot {
                     window: window.window,
                 })
                 .collect(),
+            adaptation: view.adaptation,
             regime,
             counters,
             unreadable,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tower_throttle::{
     Adapt, Quota, Spend,
-    engine::{Answer, Config, Departure, Engine, Flight, Poll, Reading, TicketId, Time},
+    engine::{Answer, Cause, Config, Departure, Engine, Flight, Poll, Reading, TicketId, Time},
 };
 
 const SLACK: u64 = 10_000_000;
@@ -152,7 +152,9 @@ impl Trace {
                         paces: true,
                         ..Reading::default()
                     });
+                    // A trial may end early.
                     let before = self.engine.view(now).pause;
+                    let before = before.filter(|pause| pause.cause != Cause::Trial);
                     let correction = self.engine.answer(
                         now,
                         flight,
@@ -168,7 +170,7 @@ impl Trace {
                         self.pause = self.pause.max(self.now.saturating_add(wait));
                     }
                     let after = self.engine.pause();
-                    if let Some(pause) = after {
+                    if let Some(pause) = after.filter(|pause| pause.cause != Cause::Trial) {
                         self.pause = self.pause.max(pause.until.as_nanos());
                     }
                     prop_assert!(

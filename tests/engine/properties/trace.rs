@@ -8,7 +8,7 @@ use std::{
 use tower_throttle::{
     Adapt, Quota, Spend,
     engine::{
-        Answer, Backoff, Config, Departure, Engine, Flight, Grant, Poll, Reading, Refusal,
+        Answer, Backoff, Cause, Config, Departure, Engine, Flight, Grant, Poll, Reading, Refusal,
         TicketId, Time, View,
     },
     feedback::{Feedback, Unit},
@@ -453,6 +453,10 @@ impl Trace {
     }
 
     fn send(&mut self, index: usize, tracked: bool) {
+        // What others hold may be taken back by this.
+        for caller in &mut self.callers {
+            caller.holds |= self.engine.is_granted(caller.ticket);
+        }
         let Caller { ticket, cost, .. } = self.callers[index];
         match self.engine.send(self.time(), ticket, tracked) {
             Departure::Sent(grant) => {
@@ -508,7 +512,12 @@ impl Trace {
 
     /// Nothing may leave in a pause that the engine reports, whatever made it: an answer, or a budget used up unseen.
     fn see_pause(&mut self) {
-        if let Some(pause) = self.engine.pause() {
+        // A trial may end early.
+        if let Some(pause) = self
+            .engine
+            .pause()
+            .filter(|pause| pause.cause != Cause::Trial)
+        {
             self.paused_until = self.paused_until.max(pause.until.as_nanos());
         }
     }
