@@ -41,7 +41,7 @@
 //! |---|---|
 //! | 429, or 503, 403, 418, 420 with `Retry-After`, or gRPC status 8 in the head | pause for the time it names |
 //! | the same without a usable time, but with a reset | pause until the reset |
-//! | the same with neither | pause, doubling while nothing is accepted |
+//! | the same with neither | pause, longer each time while nothing is accepted; then one request tests the server before others follow |
 //! | refusals, with or without a time | settle just under the rate at which the server accepts, and probe now and then for more ([`Adapt`]) |
 //! | nothing left until a reset, on any status | pause until the reset |
 //! | so much left until a reset | spend it evenly ([`Spend`]), counting requests under way as used |

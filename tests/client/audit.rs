@@ -1,7 +1,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use tower::{Layer, Service, ServiceExt};
@@ -48,6 +48,10 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Trail {
 
 impl Trail {
     fn listen() -> (Self, tracing::subscriber::DefaultGuard) {
+        // With one subscriber alone, tracing asks whichever thread first comes to an event whether anybody listens, and keeps the answer;
+        // most tests do not listen.
+        static SECOND: OnceLock<tracing::Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| tracing::Dispatch::new(tracing_subscriber::registry()));
         let trail = Self::default();
         let guard = tracing_subscriber::registry()
             .with(trail.clone())
@@ -310,4 +314,41 @@ async fn a_refusal_says_why_and_a_cancel_how_long() {
     let waited = micros(cancelled, "waited_us");
     assert!((0.25..=0.253).contains(&waited), "{waited}");
     assert_eq!(cancelled["held"], "false");
+}
+
+/// Each change of the rate says what made it.
+#[tokio::test(start_paused = true)]
+async fn a_change_of_the_rate_says_because_of_what() {
+    let (trail, _guard) = Trail::listen();
+    let limiter = Limiter::new(Quota::per_second(10).burst(2)).unwrap();
+    let time = Timeline::start();
+    let service = ThrottleLayer::new(limiter).layer(Origin::new(&time, |number| match number {
+        1 => Answer::status(429),
+        300 => Answer::status(200)
+            .header("x-ratelimit-remaining", 1)
+            .header("x-ratelimit-reset", 10),
+        _ => Answer::status(200),
+    }));
+    let tasks: Vec<_> = (0..302)
+        .map(|_| tokio::spawn(service.clone().oneshot(request())))
+        .collect();
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+    let changes: Vec<_> = (trail.of("answered").iter())
+        .filter(|record| record["rate_before"] != record["rate_after"])
+        .map(|record| {
+            let rate = |field: &str| record[field].parse::<f64>().unwrap();
+            (
+                record["because"].clone(),
+                rate("rate_after") > rate("rate_before"),
+            )
+        })
+        .collect();
+    assert_eq!(changes[0], ("refusal".to_owned(), false));
+    assert!(changes.contains(&("probe".to_owned(), true)));
+    assert!(changes.contains(&("budget".to_owned(), false)));
+    let unchanged = |record: &&Record| record["rate_before"] == record["rate_after"];
+    let answered = trail.of("answered");
+    assert!((answered.iter().filter(unchanged)).all(|record| !record.contains_key("because")));
 }

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod adaptation;
 mod audit;
 mod contract;
 mod guide;

@@ -6,6 +6,7 @@ mod feedback;
 mod laws;
 mod model;
 mod properties;
+mod trial;
 
 /// How many random traces a law is tried on. `THROTTLE_CASES` sets it for long runs.
 fn cases() -> u32 {

@@ -47,10 +47,13 @@ pub(super) fn measure(
     // What a single episode may change: the less it rests on, the less.
     let few = accepted < EVIDENCE;
     let once = episode.tries == 1;
+    // A probe may have gone far above what was known.
+    let met = last.map_or(before, |last| before.min(last.limit.saturating_mul(2)));
     let lowest = match last {
-        Some(last) if !last.weak && once && few => before - before / 4,
-        _ if few => before / 2,
-        _ => before / 8,
+        None if volley.is_some() => 0,
+        Some(last) if !last.weak && once && few => met - met / 4,
+        _ if few => met / 2,
+        _ => met / 8,
     };
     let highest = match last {
         None => before / 2,
@@ -58,13 +61,14 @@ pub(super) fn measure(
         Some(last) if once && last.unsure == 0 && before <= last.limit => before - before / MOVED,
         Some(_) => before - before / HAIR,
     };
+    let bounded = limit < lowest;
     let weak = match last {
         None => volley.is_none(),
-        Some(last) => last.weak && limit < lowest,
+        Some(last) => last.weak && bounded,
     };
     let limit = limit.min(highest).max(lowest.min(highest));
 
-    let unsure = if weak {
+    let unsure = if weak || bounded {
         limit / 4
     } else {
         most.saturating_sub(limit).min(limit / 4)
@@ -101,7 +105,7 @@ fn count(now: Time, tally: &Tally, episode: &Episode, token: i128) -> (u64, u64)
 
 /// From the step of the probe before the last: the limit if it has risen since it was measured, likely and highest.
 fn count_risen(tally: &Tally, episode: &Episode, last: &Guess, token: i128) -> Option<(u64, u64)> {
-    let from = last.fast?.before;
+    let from = last.fast?.before?;
     let busy: Duration = tally.busy.saturating_sub(from.busy);
     // In a window that has just begun more is accepted than the limit allows.
     if episode.tries != 1 && busy < episode.paused.saturating_mul(4) {

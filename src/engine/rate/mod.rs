@@ -311,7 +311,7 @@ impl Rate {
     }
 
     /// An episode is over.
-    fn learn(&mut self, now: Time, episode: Episode, token: i128) {
+    fn learn(&mut self, now: Time, mut episode: Episode, token: i128) {
         let mut measured = measure(now, &self.tally, &episode, self.guess.as_ref(), token);
         let limit = measured.limit.max(self.floor());
         measured.limit = limit;
@@ -322,6 +322,8 @@ impl Rate {
             let apart = limit.abs_diff(known).saturating_sub(measured.unsure);
             if apart > known / MOVED {
                 self.calm = 0;
+                // What a move costs says nothing about what a probe will.
+                episode.refusals = 1;
             } else {
                 self.agreed = (self.agreed + 1).min(2);
             }

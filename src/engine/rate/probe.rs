@@ -24,11 +24,15 @@ pub(super) struct Guess {
     pub(super) fast: Option<Fast>,
 }
 
-/// What had been accepted when the step of a probe before this one began, and when this one did.
+/// A step of the fast part of a probe.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fast {
-    doublings: u32,
-    pub(super) before: Tally,
+    /// How far above the limit the rate is.
+    excess: u64,
+    /// The progress at which it began.
+    began: u64,
+    /// What had been accepted when the step before this one began, if there was one, and when this one did.
+    pub(super) before: Option<Tally>,
     this: Tally,
 }
 
@@ -76,42 +80,40 @@ impl Guess {
     /// One more request was accepted. Returns the rate from now on.
     pub(super) fn advance(&mut self, pace: &Pace, tally: &Tally, token: i128) -> u64 {
         self.progress += 1;
-        let (rate, doublings) = self.planned(pace, token);
-        if doublings > self.fast.map_or(0, |fast| fast.doublings) {
-            self.fast = Some(Fast {
-                doublings,
-                before: self.fast.map_or(*tally, |fast| fast.this),
-                this: *tally,
-            });
-        }
-        rate
-    }
-
-    /// The rate at this point of a probe, and how often its excess has been doubled.
-    fn planned(&self, pace: &Pace, token: i128) -> (u64, u32) {
-        let (limit, progress) = (self.limit, self.progress);
+        let limit = self.limit;
+        let low = below(limit);
         let length = self.length(pace, token);
         let half = length / 2;
-        let low = below(limit);
-        if progress < half {
-            return (low, 0);
+        if self.progress < half {
+            return low;
         }
         let gentle = (pace.full / 1024)
             .clamp(limit / GENTLE, limit / 8)
             .max(self.unsure);
-        if progress < length {
+        if self.progress < length {
             let rise = u128::from(limit - low) + u128::from(gentle);
-            let part = rise * u128::from(progress - half) / u128::from(length - half);
-            let rate = low.saturating_add(u64::try_from(part).unwrap_or(u64::MAX));
-            return (rate, 0);
+            let part = rise * u128::from(self.progress - half) / u128::from(length - half);
+            return low.saturating_add(u64::try_from(part).unwrap_or(u64::MAX));
         }
-        let step = tokens_in(limit, pace.horizon.saturating_mul(STEP), token).max(4);
+        let fast = self.fast.get_or_insert(Fast {
+            excess: gentle,
+            began: self.progress,
+            before: None,
+            this: *tally,
+        });
+        let rate = limit.saturating_add(fast.excess);
+        let step = tokens_in(rate, pace.horizon.saturating_mul(STEP), token).max(4);
         // Where nothing is known the limit may be far above.
         let step = step.min(if self.weak { UNKNOWN } else { u64::MAX });
-        let doublings = u32::try_from((progress - length) / step).unwrap_or(u32::MAX);
-        let excess = u128::from(gentle) << doublings.min(64);
-        let excess = u64::try_from(excess).unwrap_or(u64::MAX);
-        (limit.saturating_add(excess), doublings)
+        if self.progress - fast.began >= step {
+            *fast = Fast {
+                excess: fast.excess.saturating_mul(2),
+                began: self.progress,
+                before: Some(fast.this),
+                this: *tally,
+            };
+        }
+        limit.saturating_add(fast.excess)
     }
 
     /// How many requests the slow part of a probe takes.
