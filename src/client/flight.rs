@@ -68,11 +68,11 @@ impl InFlight {
     }
 
     fn observe(&self, flight: Flight, status: StatusCode, feedback: &Feedback, refund: bool) {
-        let (seq, cost) = (self.grant.seq, self.grant.cost);
+        let (seq, costs) = (self.grant.seq, self.grant.costs);
         let (answered, elapsed) = observe(&self.shared, Some(seq), Some(flight), feedback);
         if refund {
             self.shared
-                .apply(|state, now| state.engine.refund(now, cost));
+                .apply(|state, now| state.engine.refund(now, &costs));
         }
         audit::answered(&self.shared.name, seq, status.as_u16(), elapsed, &answered);
     }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{learned::Adaptation, time::Time, windows::Window};
+use super::{learned::Adaptation, quota::Quota, time::Time, windows::Window};
 
 /// What an answer says about limits, in the engine's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -110,6 +110,15 @@ pub struct Correction {
     pub because: Option<RateCause>,
 }
 
+/// A look at one quota.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QuotaView {
+    /// What is configured.
+    pub quota: Quota,
+    /// Units there now; negative while a debt is repaid.
+    pub level: f64,
+}
+
 /// A look at the engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
@@ -117,6 +126,10 @@ pub struct View {
     pub level: f64,
     /// Tokens a second now, with all corrections.
     pub rate: f64,
+    /// All quotas, in the order in which they were given.
+    pub quotas: Vec<QuotaView>,
+    /// Requests that left though they would have had to wait, where nothing is enforced.
+    pub would_wait: u64,
     /// How many callers wait.
     pub queue_len: usize,
     /// Cost granted to callers that have not sent yet.

@@ -105,13 +105,15 @@ impl Bucket {
         self.level -= credits;
     }
 
-    /// Lets tokens that were set aside leave, if there is room. `idle`: they were set aside for longer than the slack.
+    /// Whether so much may leave.
+    pub(super) const fn has_room(&self, credits: i128) -> bool {
+        self.room >= credits
+    }
+
+    /// Lets tokens that were set aside leave; there is room. `idle`: they were set aside for longer than the slack.
     ///
     /// What came meanwhile cannot be used on top of them, so the level is at most what there is room for.
-    pub(super) fn depart(&mut self, credits: i128, idle: bool, rate: u64) -> bool {
-        if self.room < credits {
-            return false;
-        }
+    pub(super) fn depart(&mut self, credits: i128, idle: bool, rate: u64) {
         self.room -= credits;
         let room = if idle {
             (self.room - slack(rate)).max(0)
@@ -119,7 +121,28 @@ impl Bucket {
             self.room
         };
         self.clamp(room);
-        true
+    }
+
+    /// Takes tokens that leave without having been set aside: those who follow wait for them.
+    pub(super) fn borrow(&mut self, credits: i128) {
+        self.level = self.level.saturating_sub(credits).max(-UNBOUNDED);
+        self.room = self.room.saturating_sub(credits).max(-UNBOUNDED);
+    }
+
+    /// Another quota from now on. It has been validated. As many tokens are there as before, but no more than the new burst; a debt stays.
+    pub(super) fn retune(&mut self, quota: &Quota) {
+        let old = self.token;
+        let new = Self::new(quota, self.updated);
+        let convert = |credits: i128| {
+            // Whole tokens, and the rest to the 2^-31st, rounded down.
+            let part = credits.rem_euclid(old) / (old >> 31).max(1);
+            let whole = credits.div_euclid(old).saturating_mul(new.token);
+            whole.saturating_add(part * (new.token >> 31))
+        };
+        let (level, room) = (convert(self.level), convert(self.room));
+        self.level = level.min(new.burst);
+        self.room = room.min(new.room);
+        (self.token, self.full_rate, self.burst) = (new.token, new.full_rate, new.burst);
     }
 
     /// Takes back tokens there was no room for: they come again when there is.

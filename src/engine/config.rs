@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::{
+    costs::QUOTAS,
     learned::Learned,
     quota::{ConfigError, Quota},
 };
@@ -8,8 +9,13 @@ use super::{
 /// What an engine is built from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// The ceiling: no header and no learning ever raises the rate above it.
+    /// The ceiling: no header and no learning ever raises the rate above it. What is learnt from refusals is the rate of this one, and the
+    /// server's budgets are counted in its units.
     pub quota: Quota,
+    /// Further quotas, at most three, each with a cost of its own; a request is sent when all allow it.
+    pub further: Vec<Quota>,
+    /// Decide as usual, but let everything leave at once.
+    pub observe: bool,
     /// Refuse a caller at once when its projected wait is longer. `None`: wait as long as it takes.
     pub max_wait: Option<Duration>,
     /// Refuse a caller when this many already wait. `None`: no limit.
@@ -32,6 +38,8 @@ impl Config {
     pub const fn new(quota: Quota) -> Self {
         Self {
             quota,
+            further: Vec::new(),
+            observe: false,
             max_wait: None,
             max_queue: None,
             max_pause: Duration::from_secs(3_600),
@@ -49,9 +57,15 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// If the quota is invalid, a back-off is zero or has a base above its cap, or what was learnt is not a positive number.
+    /// If a quota is invalid or there are more than four, a back-off is zero or has a base above its cap, or what was learnt is not a positive number.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.quota.validate()?;
+        if self.further.len() >= QUOTAS {
+            return Err(ConfigError::new("quota", "was given more than four times"));
+        }
+        for quota in &self.further {
+            quota.validate()?;
+        }
         let learned = self.learned.map_or(1.0, Learned::per_second);
         if !learned.is_finite() || learned <= 0.0 {
             return Err(ConfigError::new("learned", "is not a positive number"));

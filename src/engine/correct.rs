@@ -58,7 +58,7 @@ impl Engine {
             }
             because = Some(RateCause::Refusal);
         } else if flight.is_some() {
-            let waits = !self.waiting.is_empty();
+            let waits = !self.line.is_empty();
             because = self.rate.accepted(self.now, number, waits, token);
         }
         let guess_after = self.rate.current();
@@ -130,8 +130,8 @@ impl Engine {
         while let Some(id) = self.tickets.front(&self.held) {
             self.revoke(id);
         }
-        self.bucket.clamp(self.cap(self.now));
-        if self.tolerate_pause().is_err() {
+        self.clamp();
+        if self.tolerate_pause(None).is_err() {
             self.eject(Ejected::Paused);
         }
         // What was set aside for some is there for others when the pause ends.
@@ -162,7 +162,7 @@ impl Engine {
                 self.requeue_revoked(id);
             }
         }
-        self.bucket.clamp(self.cap(self.now));
+        self.clamp();
         self.retime();
     }
 
@@ -190,11 +190,10 @@ impl Engine {
             return;
         };
         ticket.state = State::Revoked;
-        let cost = u64::from(ticket.cost);
+        let costs = ticket.costs;
         self.tickets.unlink(&mut self.held, id);
-        self.held_cost -= cost;
-        let rate = self.segment(self.now).rate;
-        self.bucket.give_back(self.bucket.credits(cost), rate);
+        self.held_cost -= u64::from(costs.first());
+        self.give_back(&costs);
     }
 
     /// After an answer: a budget may have more or less left than those in line reckoned with.

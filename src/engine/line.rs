@@ -5,51 +5,93 @@ use std::time::Duration;
 use super::{
     answer::Flight,
     bucket::SLACK,
+    costs::{Costs, Sums},
+    gates::Gate,
     machine::Engine,
     outcome::{Departure, Grant, Poll, Refusal, WaitReason},
+    priority::Priority,
     tickets::{Ejected, State, Ticket, TicketId},
     time::Time,
 };
 
-/// How many callers near the front are told when their turn comes earlier than they know; see [`Engine::retime`].
+/// How many callers near the front of a class are told when their turn comes earlier than they know; see [`Engine::retime`].
 const RETIME: usize = 16;
+
+/// What a caller wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ask {
+    /// What it takes.
+    pub costs: Costs,
+    /// The longest wait, besides the limiter's own bound.
+    pub patience: Option<Duration>,
+    /// Refuse if so many of all classes wait already, besides the limiter's own bound.
+    pub max_queue: Option<usize>,
+    /// Refuse during a server pause of which more is left, besides the limiter's own bound.
+    pub max_pause: Option<Duration>,
+    /// The class.
+    pub priority: Priority,
+}
+
+impl From<Costs> for Ask {
+    fn from(costs: Costs) -> Self {
+        Self {
+            costs,
+            ..Self::default()
+        }
+    }
+}
 
 impl Engine {
     /// Checks whether the caller may join the line, and returns when its patience ends.
-    pub(super) fn admit(&self, cost: u32, patience: Option<Duration>) -> Result<Time, Refusal> {
+    pub(super) fn admit(&self, ask: &Ask) -> Result<Time, Refusal> {
         if self.closed {
             return Err(Refusal::Closed);
         }
-        let burst = self.config.quota.burst_size();
-        if cost > burst {
-            return Err(Refusal::TooExpensive { cost, burst });
-        }
-        self.tolerate_pause()?;
-        let patience = match (patience, self.config.max_wait) {
-            (Some(caller), Some(limiter)) => caller.min(limiter),
-            (caller, limiter) => match caller.or(limiter) {
-                Some(patience) => patience,
-                // Without patience or bound nothing has to be known about the wait.
-                None if self.config.max_queue.is_none() => return Ok(Time::MAX),
-                None => Duration::MAX,
-            },
+        self.afford(&ask.costs)?;
+        self.tolerate_pause(ask.max_pause)?;
+        let max_queue = least(ask.max_queue, self.config.max_queue);
+        let patience = match least(ask.patience, self.config.max_wait) {
+            Some(patience) => patience,
+            // Without patience or bound nothing has to be known about the wait.
+            None if max_queue.is_none() => return Ok(Time::MAX),
+            None => Duration::MAX,
         };
-        if self.waiting.is_empty() && self.can_take(cost) {
+        if self.line.is_empty() && self.can_take(&ask.costs) {
             return Ok(self.now.after(patience));
         }
-        let wait = self.due(self.queued_cost + u64::from(cost)).since(self.now);
+        let ahead = self.line.ahead(ask.priority).plus(&ask.costs);
+        let wait = self.due(&ahead).since(self.now);
         if wait > patience || (wait.is_zero() && patience.is_zero()) {
             return Err(Refusal::WouldWait(wait));
         }
-        if (self.config.max_queue).is_some_and(|bound| self.waiting.len() >= bound) {
+        if max_queue.is_some_and(|bound| self.line.len() >= bound) {
             return Err(Refusal::QueueFull(wait));
         }
         Ok(self.now.after(patience))
     }
 
-    pub(super) fn tolerate_pause(&self) -> Result<(), Refusal> {
+    /// Whether the quotas can ever hold what it costs.
+    pub(super) fn afford(&self, costs: &Costs) -> Result<(), Refusal> {
+        let check = |cost: u32, burst: u32| {
+            if cost > burst {
+                Err(Refusal::TooExpensive { cost, burst })
+            } else {
+                Ok(())
+            }
+        };
+        check(costs.first(), self.config.quota.burst_size())?;
+        for (index, quota) in self.config.further.iter().enumerate() {
+            check(costs.of(index + 1), quota.burst_size())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn tolerate_pause(&self, bound: Option<Duration>) -> Result<(), Refusal> {
+        let bound = bound.map_or(self.config.max_pause, |bound| {
+            bound.min(self.config.max_pause)
+        });
         match self.pause() {
-            Some(pause) if pause.until.since(self.now) > self.config.max_pause => {
+            Some(pause) if pause.until.since(self.now) > bound => {
                 Err(Refusal::Paused(pause.until.since(self.now)))
             }
             _ => Ok(()),
@@ -57,40 +99,48 @@ impl Engine {
     }
 
     pub(super) fn enqueue(&mut self, id: TicketId) {
-        // Numbers grow along the line.
-        let last = (self.tickets.back(&self.waiting))
-            .and_then(|id| self.tickets.get(id))
-            .map_or(0, |last| last.queued_through);
         let ticket = self
             .tickets
-            .get_mut(id)
+            .get(id)
             .expect("a ticket is queued right after it was made");
-        let cost = u64::from(ticket.cost);
-        self.queued_cost += cost;
-        ticket.queued_through = last.wrapping_add(cost);
-        self.tickets.push_back(&mut self.waiting, id);
+        let (costs, priority) = (ticket.costs, ticket.priority);
+        self.line.joining(priority);
+        let class = self.line.class_mut(priority);
+        // Numbers grow along the line.
+        let last = (self.tickets.back(&class.list))
+            .and_then(|id| self.tickets.get(id))
+            .map_or(Sums::NONE, |last| last.queued_through);
+        class.cost = class.cost.plus(&costs);
+        self.tickets.push_back(&mut class.list, id);
+        if let Some(ticket) = self.tickets.get_mut(id) {
+            ticket.queued_through = last.plus(&costs);
+        }
     }
 
     /// A ticket whose tokens are gone goes back to where its number belongs.
     pub(super) fn requeue_revoked(&mut self, id: TicketId) {
-        let base = self.passed();
-        let Some(ticket) = self.tickets.get_mut(id) else {
+        let Some(ticket) = self.tickets.get(id) else {
             return;
         };
         if ticket.state != State::Revoked {
             return;
         }
-        let cost = u64::from(ticket.cost);
-        ticket.queued_through = base;
-        ticket.armed = Time::MAX;
-        if let Err(Refusal::Paused(_)) = self.tolerate_pause() {
+        let (costs, priority) = (ticket.costs, ticket.priority);
+        let base = self.passed(priority);
+        if let Some(ticket) = self.tickets.get_mut(id) {
+            ticket.queued_through = base;
+            ticket.armed = Time::MAX;
+        }
+        if let Err(Refusal::Paused(_)) = self.tolerate_pause(None) {
             self.set_state(id, State::Refused(Ejected::Paused));
         } else if self.closed {
             self.set_state(id, State::Refused(Ejected::Closed));
         } else {
             self.set_state(id, State::Waiting);
-            self.queued_cost += cost;
-            self.tickets.insert_by_seq(&mut self.waiting, id);
+            self.line.joining(priority);
+            let class = self.line.class_mut(priority);
+            class.cost = class.cost.plus(&costs);
+            self.tickets.insert_by_seq(&mut class.list, id);
             self.grant_due();
         }
     }
@@ -100,20 +150,26 @@ impl Engine {
             .tickets
             .get(id)
             .expect("a granted ticket is in the slab");
-        let (cost, seq) = (ticket.cost, ticket.seq);
+        let (costs, seq) = (ticket.costs, ticket.seq);
         let waited = ticket.granted.since(ticket.arrived);
         let idle = self.now.since(ticket.granted) > SLACK;
         let reason = self.reason(ticket);
-        let credits = self.bucket.credits(u64::from(cost));
-        let rate = self.segment(self.now).rate;
-        self.tickets.unlink(&mut self.held, id);
-        self.held_cost -= u64::from(cost);
-        if self.bucket.depart(credits, idle, rate) {
+        if ticket.state == State::Passed {
+            // How long it would have waited is kept in its deadline.
+            let would_wait = ticket.deadline.since(ticket.arrived);
             self.tickets.remove(id);
-            return Departure::Sent(self.depart(seq, cost, waited, reason, tracked));
+            let mut grant = self.depart(seq, &costs, Duration::ZERO, WaitReason::None, tracked);
+            grant.would_wait = would_wait;
+            return Departure::Sent(grant);
+        }
+        self.tickets.unlink(&mut self.held, id);
+        self.held_cost -= u64::from(costs.first());
+        if self.let_go(&costs, idle) {
+            self.tickets.remove(id);
+            return Departure::Sent(self.depart(seq, &costs, waited, reason, tracked));
         }
         // Granted more than could leave at once: its turn is the next there is room for.
-        self.bucket.put_off(credits, rate);
+        self.put_off(&costs);
         self.set_state(id, State::Revoked);
         // In line before what came back can go to those behind it, who are told of the rest.
         self.requeue_revoked(id);
@@ -131,21 +187,21 @@ impl Engine {
         let Some(ticket) = self.tickets.get(id) else {
             return;
         };
-        let (state, cost) = (ticket.state, u64::from(ticket.cost));
+        let (state, costs, priority) = (ticket.state, ticket.costs, ticket.priority);
         match state {
             State::Waiting => {
-                let first = self.tickets.front(&self.waiting) == Some(id);
+                let class = self.line.class_mut(priority);
+                let first = self.tickets.front(&class.list) == Some(id);
                 self.gaps |= !first;
-                self.tickets.unlink(&mut self.waiting, id);
-                self.queued_cost -= cost;
+                self.tickets.unlink(&mut class.list, id);
+                class.cost = class.cost.minus(&costs);
             }
             State::Held => {
                 self.tickets.unlink(&mut self.held, id);
-                self.held_cost -= cost;
-                let rate = self.segment(self.now).rate;
-                self.bucket.give_back(self.bucket.credits(cost), rate);
+                self.held_cost -= u64::from(costs.first());
+                self.give_back(&costs);
             }
-            State::Revoked | State::Refused(_) | State::Free => {}
+            State::Revoked | State::Passed | State::Refused(_) | State::Free => {}
         }
         self.tickets.remove(id);
         if matches!(state, State::Waiting | State::Held) {
@@ -157,12 +213,13 @@ impl Engine {
     pub(super) fn depart(
         &mut self,
         seq: u64,
-        cost: u32,
+        costs: &Costs,
         waited: Duration,
         reason: WaitReason,
         tracked: bool,
     ) -> Grant {
         self.sent += 1;
+        let cost = costs.first();
         if tracked {
             self.in_flight += u64::from(cost);
         } else {
@@ -178,7 +235,9 @@ impl Engine {
                 cost: if tracked { cost } else { 0 },
             },
             cost,
+            costs: *costs,
             waited,
+            would_wait: Duration::ZERO,
             reason,
             level: self.bucket.level(),
             token: self.bucket.token(),
@@ -187,18 +246,22 @@ impl Engine {
     }
 
     pub(super) fn eject(&mut self, why: Ejected) {
-        while let Some(id) = self.tickets.front(&self.waiting) {
-            self.tickets.unlink(&mut self.waiting, id);
-            self.set_state(id, State::Refused(why));
-            self.woken.push_back(id);
+        for priority in self.line.waiting() {
+            while let Some(id) = self.tickets.front(&self.line.class(priority).list) {
+                let list = &mut self.line.class_mut(priority).list;
+                self.tickets.unlink(list, id);
+                self.set_state(id, State::Refused(why));
+                self.woken.push_back(id);
+            }
         }
-        self.queued_cost = 0;
+        self.line.clear();
         self.gaps = false;
     }
 
     pub(super) fn ejection(&self, why: Ejected) -> Refusal {
         match why {
             Ejected::Closed => Refusal::Closed,
+            Ejected::TooExpensive { cost, burst } => Refusal::TooExpensive { cost, burst },
             Ejected::Paused => Refusal::Paused(
                 self.pause()
                     .map_or(Duration::ZERO, |pause| pause.until.since(self.now)),
@@ -207,24 +270,32 @@ impl Engine {
     }
 
     pub(super) fn grant_due(&mut self) {
-        if !self.waiting.is_empty() {
+        if !self.line.is_empty() {
             self.busy_until = self.now.after(SLACK);
         }
         let mut granted = false;
-        while let Some(id) = self.tickets.front(&self.waiting) {
-            let cost = self.tickets.get(id).map_or(0, |ticket| ticket.cost);
-            if !self.can_take(cost) {
+        while let Some(priority) = self.line.next() {
+            let Some(id) = self.tickets.front(&self.line.class(priority).list) else {
+                break;
+            };
+            let costs = self
+                .tickets
+                .get(id)
+                .map_or(Costs::NONE, |ticket| ticket.costs);
+            if !self.can_take(&costs) {
                 break;
             }
-            self.tickets.unlink(&mut self.waiting, id);
-            self.queued_cost -= u64::from(cost);
-            self.away = self.away.saturating_add(u64::from(cost));
-            self.grant(id, cost);
+            let class = self.line.class_mut(priority);
+            self.tickets.unlink(&mut class.list, id);
+            class.cost = class.cost.minus(&costs);
+            self.line.served(priority, &costs);
+            self.away = self.away.saturating_add(u64::from(costs.first()));
+            self.grant(id, &costs);
             self.woken.push_back(id);
             granted = true;
         }
-        self.bucket.clamp(self.cap(self.now));
-        if self.waiting.is_empty() {
+        self.clamp();
+        if self.line.is_empty() {
             self.gaps = false;
         } else if granted && self.gaps {
             self.retime();
@@ -232,9 +303,9 @@ impl Engine {
     }
 
     /// Sets tokens aside for a ticket that is in no list.
-    pub(super) fn grant(&mut self, id: TicketId, cost: u32) {
-        self.bucket.take(self.bucket.credits(u64::from(cost)));
-        self.held_cost += u64::from(cost);
+    pub(super) fn grant(&mut self, id: TicketId, costs: &Costs) {
+        self.take(costs);
+        self.held_cost += u64::from(costs.first());
         self.tickets.push_back(&mut self.held, id);
         if let Some(ticket) = self.tickets.get_mut(id) {
             ticket.state = State::Held;
@@ -242,10 +313,10 @@ impl Engine {
         }
     }
 
-    pub(super) fn can_take(&self, cost: u32) -> bool {
-        let cost = u64::from(cost);
-        self.pause().is_none()
-            && self.bucket.level() >= self.bucket.credits(cost)
+    pub(super) fn can_take(&self, costs: &Costs) -> bool {
+        let cost = u64::from(costs.first());
+        !self.is_closed_at(self.now)
+            && self.have(costs)
             && (cost == 0
                 || self
                     .windows
@@ -261,23 +332,29 @@ impl Engine {
 
     /// Wakes callers near the front whose turn is earlier than the instant they will ask at.
     ///
-    /// Only the first few, so that leaving stays cheap with many in line: each grant brings the next ones into view. Callers that
-    /// were told and did not ask are passed over, as their task may be parked.
+    /// Only the first few of each class, so that leaving stays cheap with many in line: each grant brings the next ones into view.
+    /// Callers that were told and did not ask are passed over, as their task may be parked.
     pub(super) fn retime(&mut self) {
-        let base = self.passed();
-        let mut next = self.tickets.front(&self.waiting);
-        let mut ahead = 0;
+        for priority in self.line.waiting() {
+            self.retime_class(priority);
+        }
+    }
+
+    fn retime_class(&mut self, priority: Priority) {
+        let base = self.passed(priority);
+        let mut next = self.tickets.front(&self.line.class(priority).list);
+        let mut ahead = Sums::NONE;
         let mut told = 0;
         for _ in 0..4 * RETIME {
             let Some(id) = next else { break };
             let Some(ticket) = self.tickets.get_mut(id) else {
                 break;
             };
-            ahead += u64::from(ticket.cost);
+            ahead = ahead.plus(&ticket.costs);
             // Without those who left in between.
-            ticket.queued_through = base.wrapping_add(ahead);
+            ticket.queued_through = base.add_wrapping(ahead);
             let (called, armed) = (ticket.called, ticket.armed);
-            if !called && armed > self.due(ahead) {
+            if !called && armed > self.due(&ahead) {
                 if let Some(ticket) = self.tickets.get_mut(id) {
                     ticket.called = true;
                 }
@@ -293,33 +370,31 @@ impl Engine {
         self.gaps |= told > 0 && next.is_some();
     }
 
-    /// When a waiting caller's turn comes, counting those who left from the middle as if they were still there.
+    /// When a waiting caller's turn comes at the earliest, if only its own class is served; counting those who left from the middle as if
+    /// they were still there.
     pub(super) fn turn_of(&self, ticket: &Ticket) -> Time {
         // Numbers grow along the line; if they did not, asking early would do no harm.
-        let ahead = ticket.queued_through.wrapping_sub(self.passed());
-        let ahead = u64::try_from(ahead as i64).unwrap_or(0);
-        let first = (self.tickets.front(&self.waiting))
+        let ahead = ticket.queued_through.since(self.passed(ticket.priority));
+        let first = (self.tickets.front(&self.line.class(ticket.priority).list))
             .and_then(|id| self.tickets.get(id))
-            .map_or(0, |head| u64::from(head.cost));
-        self.due(ahead.max(first).max(u64::from(ticket.cost)))
+            .map_or(Costs::NONE, |head| head.costs);
+        self.due(&ahead.max(&first).max(&ticket.costs))
     }
 
-    /// The count of queued cost up to the front of the line.
-    pub(super) fn passed(&self) -> u64 {
-        (self.tickets.front(&self.waiting))
+    /// The count of queued cost up to the front of a class.
+    pub(super) fn passed(&self, priority: Priority) -> Sums {
+        (self.tickets.front(&self.line.class(priority).list))
             .and_then(|id| self.tickets.get(id))
-            .map_or(0, |head| {
-                head.queued_through.wrapping_sub(u64::from(head.cost))
-            })
+            .map_or(Sums::NONE, |head| head.queued_through.minus(&head.costs))
     }
 
-    /// When `cost` in all can have left from now on.
-    pub(super) fn due(&self, cost: u64) -> Time {
-        let by_rate = self
-            .bucket
-            .due(self.bucket.credits(cost), |at| self.segment(at));
+    /// When `sums` in all can have left from now on.
+    pub(super) fn due(&self, sums: &Sums) -> Time {
         let outstanding = self.in_flight + self.held_cost;
-        by_rate.max(self.windows.closed_until(outstanding + cost))
+        self.due_by_quota(sums).max(
+            self.windows
+                .closed_until(outstanding.saturating_add(sums.of(0))),
+        )
     }
 
     /// What a caller waited for: the last pause, if it stood in line during it.
@@ -337,5 +412,22 @@ impl Engine {
         if let Some(ticket) = self.tickets.get_mut(id) {
             ticket.state = state;
         }
+    }
+
+    /// Whether it looks as it did when it was made: forgetting it would change nothing.
+    #[allow(dead_code)]
+    pub(super) fn all_full(&self) -> bool {
+        self.bucket.level() >= self.bucket.burst()
+            && self.further.iter().all(|further| match &further.gate {
+                Gate::Bucket(bucket) => bucket.level() >= bucket.burst(),
+                Gate::Log(log) => log.is_pristine(),
+            })
+    }
+}
+
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

@@ -5,13 +5,27 @@ use super::{
     bucket::Bucket,
     config::Config,
     correct::Trial,
+    costs::{Costs, Sums},
+    gates::{Further, Gate},
+    line::Ask,
     outcome::{Cancelled, Departure, Grant, Poll, Refusal, WaitReason},
+    priority::Line,
     quota::ConfigError,
     rate::Rate,
+    strict::Log,
     tickets::{Ejected, List, State, Ticket, TicketId, Tickets},
     time::Time,
     windows::Windows,
 };
+
+/// How a caller is let in.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Admitted {
+    /// It may wait until then.
+    Until(Time),
+    /// It may leave at once, though it would have to wait so long.
+    Passed(Duration),
+}
 
 /// The whole pacing state: bucket, line, reservations, pauses, server budgets and rate, changed together and only here.
 ///
@@ -22,19 +36,19 @@ use super::{
 pub struct Engine {
     pub(super) config: Config,
     pub(super) bucket: Bucket,
+    pub(super) further: Vec<Further>,
     pub(super) rate: Rate,
     pub(super) windows: Windows,
     pub(super) pause: Option<Pause>,
     pub(super) trial: Trial,
     pub(super) tickets: Tickets,
-    pub(super) waiting: List,
+    pub(super) line: Line,
     pub(super) held: List,
     pub(super) now: Time,
     /// Callers waited shortly before; until this instant their lateness is not lost.
     pub(super) busy_until: Time,
     /// Cost granted to callers in line who have not come back since: the lateness is kept for them once nobody waits.
     pub(super) away: u64,
-    pub(super) queued_cost: u64,
     pub(super) held_cost: u64,
     pub(super) in_flight: u64,
     pub(super) seq: u64,
@@ -42,6 +56,10 @@ pub struct Engine {
     /// Somebody left from the middle of the line, so those behind know too late an instant.
     pub(super) gaps: bool,
     pub(super) closed: bool,
+    /// The application holds everything back.
+    pub(super) halted: bool,
+    /// Requests that would have waited, had it been enforced.
+    pub(super) would_wait: u64,
     pub(super) woken: VecDeque<TicketId>,
 }
 
@@ -58,25 +76,37 @@ impl Engine {
         if let Some(learned) = config.learned {
             rate.resume(bucket.rate_of(learned.per_second()));
         }
+        let mut further = Vec::new();
+        let all = [&config.quota].into_iter().chain(&config.further);
+        for (index, quota) in all.enumerate() {
+            let gate = match (index, quota.is_strict()) {
+                (_, true) => Gate::Log(Log::new(quota, now)),
+                (0, false) => continue,
+                (_, false) => Gate::Bucket(Bucket::new(quota, now)),
+            };
+            further.push(Further { index, gate });
+        }
         Ok(Self {
             rate,
             bucket,
+            further,
             windows: Windows::default(),
             pause: None,
             trial: Trial::None,
             tickets: Tickets::default(),
-            waiting: List::EMPTY,
+            line: Line::EMPTY,
             held: List::EMPTY,
             now,
             busy_until: Time::ZERO,
             away: 0,
-            queued_cost: 0,
             held_cost: 0,
             in_flight: 0,
             seq: 0,
             sent: 0,
             gaps: false,
             closed: false,
+            halted: false,
+            would_wait: 0,
             woken: VecDeque::new(),
             config,
         })
@@ -88,7 +118,8 @@ impl Engine {
         &self.config
     }
 
-    /// Joins the line. The caller is granted at once if nobody waits and tokens are there; ask with [`poll`](Self::poll).
+    /// Joins the line for `cost` of each quota. The caller is granted at once if nobody waits and tokens are there; ask with
+    /// [`poll`](Self::poll).
     ///
     /// `patience` bounds the wait of this caller, besides the limiter's own `max_wait`.
     ///
@@ -101,21 +132,44 @@ impl Engine {
         cost: u32,
         patience: Option<Duration>,
     ) -> Result<TicketId, (u64, Refusal)> {
+        let ask = Ask {
+            costs: Costs::each(cost),
+            patience,
+            ..Ask::default()
+        };
+        self.join_as(now, &ask)
+    }
+
+    /// As [`join`](Self::join), with all a caller can want.
+    ///
+    /// # Errors
+    ///
+    /// As with [`join`](Self::join).
+    pub fn join_as(&mut self, now: Time, ask: &Ask) -> Result<TicketId, (u64, Refusal)> {
         self.advance(now);
         self.seq += 1;
         let seq = self.seq;
-        self.away = self.away.saturating_sub(u64::from(cost));
+        let costs = ask.costs;
+        self.away = self.away.saturating_sub(u64::from(costs.first()));
+        let admitted = if self.config.observe {
+            self.observe(ask)
+        } else {
+            self.admit(ask).map(Admitted::Until)
+        };
+        let deadline = match admitted {
+            Ok(Admitted::Until(deadline)) => deadline,
+            Ok(Admitted::Passed(wait)) => self.now.after(wait),
+            Err(refusal) => return Err((seq, refusal)),
+        };
+        let ticket = Ticket::new(seq, costs, ask.priority, self.now, deadline);
         let id = self
-            .admit(cost, patience)
-            .and_then(|deadline| {
-                let ticket = Ticket::new(seq, cost, self.now, deadline);
-                self.tickets
-                    .insert(ticket)
-                    .ok_or(Refusal::QueueFull(Duration::ZERO))
-            })
-            .map_err(|refusal| (seq, refusal))?;
-        if self.waiting.is_empty() && self.can_take(cost) {
-            self.grant(id, cost);
+            .tickets
+            .insert(ticket)
+            .ok_or((seq, Refusal::QueueFull(Duration::ZERO)))?;
+        if let Ok(Admitted::Passed(_)) = admitted {
+            self.set_state(id, State::Passed);
+        } else if self.line.is_empty() && self.can_take(&costs) {
+            self.grant(id, &costs);
         } else {
             self.enqueue(id);
             self.grant_due();
@@ -131,7 +185,7 @@ impl Engine {
             return Poll::Refused(Refusal::Closed);
         };
         match ticket.state {
-            State::Held => Poll::Granted,
+            State::Held | State::Passed => Poll::Granted,
             State::Refused(why) => {
                 let refusal = self.ejection(why);
                 self.tickets.remove(id);
@@ -162,27 +216,49 @@ impl Engine {
         }
     }
 
-    /// Sends at once or not at all; never passes a line.
+    /// Sends `cost` of each quota at once or not at all; never passes a line.
     ///
     /// # Errors
     ///
     /// If that would take a wait, or can never be. The number is the caller's.
     pub fn try_send(&mut self, now: Time, cost: u32) -> Result<Grant, (u64, Refusal)> {
+        self.try_send_as(now, &Ask::from(Costs::each(cost)))
+    }
+
+    /// As [`try_send`](Self::try_send), with all a caller can want; its patience is none.
+    ///
+    /// # Errors
+    ///
+    /// As with [`try_send`](Self::try_send).
+    pub fn try_send_as(&mut self, now: Time, ask: &Ask) -> Result<Grant, (u64, Refusal)> {
         self.advance(now);
         self.seq += 1;
         let seq = self.seq;
-        self.away = self.away.saturating_sub(u64::from(cost));
-        self.admit(cost, Some(Duration::ZERO))
-            .map_err(|refusal| (seq, refusal))?;
-        let credits = self.bucket.credits(u64::from(cost));
-        let rate = self.segment(self.now).rate;
-        self.bucket.take(credits);
-        if !self.bucket.depart(credits, false, rate) {
-            self.bucket.put_off(credits, rate);
-            let wait = self.due(u64::from(cost)).since(self.now);
-            return Err((seq, Refusal::WouldWait(wait)));
+        let costs = ask.costs;
+        self.away = self.away.saturating_sub(u64::from(costs.first()));
+        let ask = Ask {
+            patience: Some(Duration::ZERO),
+            ..*ask
+        };
+        let mut would_wait = Duration::ZERO;
+        if self.config.observe {
+            if let Admitted::Passed(wait) = self.observe(&ask).map_err(|refusal| (seq, refusal))? {
+                would_wait = wait;
+            }
+        } else {
+            self.admit(&ask).map_err(|refusal| (seq, refusal))?;
         }
-        Ok(self.depart(seq, cost, Duration::ZERO, WaitReason::None, false))
+        if would_wait.is_zero() {
+            self.take(&costs);
+            if !self.let_go(&costs, false) {
+                self.put_off(&costs);
+                let wait = self.due(&Sums::NONE.plus(&costs)).since(self.now);
+                return Err((seq, Refusal::WouldWait(wait)));
+            }
+        }
+        let mut grant = self.depart(seq, &costs, Duration::ZERO, WaitReason::None, false);
+        grant.would_wait = would_wait;
+        Ok(grant)
     }
 
     /// Leaves before being sent; what was held goes to those who wait.
@@ -192,7 +268,7 @@ impl Engine {
         let cancelled = Cancelled {
             seq: ticket.seq,
             waited: self.now.since(ticket.arrived),
-            held: ticket.state == State::Held,
+            held: matches!(ticket.state, State::Held | State::Passed),
         };
         self.leave(id);
         Some(cancelled)
@@ -243,13 +319,25 @@ impl Engine {
         self.hold(wait, Cause::Penalty)
     }
 
-    /// Gives back what an answered request cost, never above the burst.
-    pub fn refund(&mut self, now: Time, cost: u32) {
+    /// Takes `costs` for what has left without them: those who follow wait until it is paid off.
+    pub fn charge(&mut self, now: Time, costs: &Costs) {
         self.advance(now);
-        let rate = self.segment(self.now).rate;
-        self.bucket
-            .refund(self.bucket.credits(u64::from(cost)), rate);
+        if !self.config.observe {
+            self.borrow(costs);
+        }
+    }
+
+    /// Gives back what an answered request cost, never above the burst.
+    pub fn refund(&mut self, now: Time, costs: &Costs) {
+        self.advance(now);
+        self.pay_back(costs);
         self.loosened();
+    }
+
+    /// What a request really cost is known: charges or refunds the difference to what it took.
+    pub fn settle(&mut self, now: Time, took: &Costs, real: &Costs) {
+        self.charge(now, &real.above(took));
+        self.refund(now, &took.above(real));
     }
 
     /// Ends it: everybody who waits or comes is refused.
@@ -310,11 +398,13 @@ impl Engine {
         View {
             level: level as f64 / self.bucket.token() as f64,
             rate: self.bucket.per_second(self.segment(self.now).rate),
-            queue_len: self.waiting.len(),
+            queue_len: self.line.len(),
             held: self.held_cost,
             in_flight: self.in_flight,
             sent: self.sent,
             pause,
+            quotas: self.quota_views(),
+            would_wait: self.would_wait,
             windows: self.windows.iter().cloned().collect(),
             adaptation: self
                 .rate

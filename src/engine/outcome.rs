@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::{
     answer::{Cause, Flight},
+    costs::Costs,
     time::Time,
 };
 
@@ -34,10 +35,14 @@ pub struct Grant {
     pub seq: u64,
     /// The request, to be named again when its answer comes.
     pub flight: Flight,
-    /// What it took.
+    /// What it took of the first quota.
     pub cost: u32,
+    /// What it took of each.
+    pub costs: Costs,
     /// How long the caller waited in line.
     pub waited: Duration,
+    /// How long it would have waited at least, where nothing is enforced; it then took nothing.
+    pub would_wait: Duration,
     /// What it waited for last.
     pub reason: WaitReason,
     pub(super) level: i128,

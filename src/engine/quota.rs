@@ -27,6 +27,7 @@ pub struct Quota {
     amount: u32,
     period: Duration,
     burst: u32,
+    strict: bool,
 }
 
 impl Quota {
@@ -37,6 +38,33 @@ impl Quota {
             amount,
             period,
             burst: 1,
+            strict: false,
+        }
+    }
+
+    /// Never more than `amount` units in *any* stretch of time of length `window`, as servers count that keep a log of requests. All of
+    /// it may leave at once.
+    ///
+    /// What left is counted in slots of a 64th of the window, each until it is surely over; so of the quota up to a 64th is not used.
+    /// This is a count, not a rate: add a second quota to spread requests over the window. [`burst`](Self::burst) does not apply.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_throttle::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .quota("second", Quota::per_second(10).burst(10))
+    ///     .quota("daily", Quota::at_most(50_000, Duration::from_secs(86_400)))
+    ///     .build()?;
+    /// # Ok::<(), tower_throttle::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub const fn at_most(amount: u32, window: Duration) -> Self {
+        Self {
+            amount,
+            period: window,
+            burst: amount,
+            strict: true,
         }
     }
 
@@ -112,8 +140,16 @@ impl Quota {
     /// Sets how many units may leave at once after a quiet time; also the largest cost one request can have.
     #[must_use]
     pub const fn burst(mut self, burst: u32) -> Self {
-        self.burst = burst;
+        if !self.strict {
+            self.burst = burst;
+        }
         self
+    }
+
+    /// Whether it was made by [`at_most`](Self::at_most).
+    #[must_use]
+    pub const fn is_strict(&self) -> bool {
+        self.strict
     }
 
     /// Units each [`period`](Self::period).

@@ -1,6 +1,10 @@
 //! The line: a slab of tickets with two lists threaded through it, so that joining, leaving from the middle and granting are all O(1).
 
-use super::time::Time;
+use super::{
+    costs::{Costs, Sums},
+    priority::Priority,
+    time::Time,
+};
 
 /// Names one caller between its arrival and its end. Stale identifiers are recognised, never confused with a later caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,6 +30,8 @@ pub(super) enum State {
     Held,
     /// Was granted and lost its tokens; stands at the front of the line again when it asks.
     Revoked,
+    /// May be sent at any time and takes nothing: nothing is enforced.
+    Passed,
     /// Will be told so when it asks next.
     Refused(Ejected),
 }
@@ -35,19 +41,25 @@ pub(super) enum State {
 pub(super) enum Ejected {
     Closed,
     Paused,
+    /// The burst has been lowered.
+    TooExpensive {
+        cost: u32,
+        burst: u32,
+    },
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Ticket {
     pub(super) seq: u64,
     /// Running sum of queued cost up to and including this one; only differences mean something.
-    pub(super) queued_through: u64,
+    pub(super) queued_through: Sums,
     pub(super) arrived: Time,
     pub(super) granted: Time,
     /// When this caller will ask again at the latest, as it was told.
     pub(super) armed: Time,
     pub(super) deadline: Time,
-    pub(super) cost: u32,
+    pub(super) costs: Costs,
+    pub(super) priority: Priority,
     pub(super) state: State,
     /// It has been told to ask again and has not done so yet.
     pub(super) called: bool,
@@ -156,15 +168,15 @@ impl Tickets {
     ///
     /// The running sums keep growing along the line: those passed on the way give way by its cost.
     pub(super) fn insert_by_seq(&mut self, list: &mut List, id: TicketId) {
-        let (seq, cost) = {
+        let (seq, costs) = {
             let ticket = &self.slots[id.slot()];
-            (ticket.seq, u64::from(ticket.cost))
+            (ticket.seq, ticket.costs)
         };
         let mut next = list.head;
         while next != NONE && self.slots[next as usize].seq < seq {
             let ahead = &mut self.slots[next as usize];
             let through = ahead.queued_through;
-            ahead.queued_through = through.wrapping_sub(cost);
+            ahead.queued_through = through.minus(&costs);
             next = ahead.next;
             self.slots[id.slot()].queued_through = through;
         }
@@ -214,15 +226,22 @@ impl Tickets {
 }
 
 impl Ticket {
-    pub(super) const fn new(seq: u64, cost: u32, arrived: Time, deadline: Time) -> Self {
+    pub(super) const fn new(
+        seq: u64,
+        costs: Costs,
+        priority: Priority,
+        arrived: Time,
+        deadline: Time,
+    ) -> Self {
         Self {
             seq,
-            queued_through: 0,
+            queued_through: Sums::NONE,
             arrived,
             granted: arrived,
             armed: Time::MAX,
             deadline,
-            cost,
+            costs,
+            priority,
             state: State::Waiting,
             called: false,
             generation: 0,

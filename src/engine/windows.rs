@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{
     answer::{Answer, Reading},
     config::Spend,
+    rate::scaled,
     time::Time,
 };
 
@@ -70,6 +71,15 @@ impl Windows {
 
     pub(super) fn is_empty(&self) -> bool {
         self.iter().next().is_none()
+    }
+
+    /// A token is worth `after` credits instead of `before`.
+    pub(super) fn rescale(&mut self, before: i128, after: i128) {
+        for window in &mut self.list {
+            if window.even != u64::MAX {
+                window.even = scaled(window.even, before, after).max(1);
+            }
+        }
     }
 
     /// Lets time pass. True if a budget ended.

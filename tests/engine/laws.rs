@@ -5,7 +5,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tower_throttle::{
     Adapt, Quota, Spend,
-    engine::{Answer, Cause, Config, Departure, Engine, Flight, Poll, Reading, TicketId, Time},
+    engine::{
+        Answer, Cause, Config, Costs, Departure, Engine, Flight, Poll, Reading, TicketId, Time,
+    },
 };
 
 const SLACK: u64 = 10_000_000;
@@ -192,7 +194,7 @@ impl Trace {
             // The server did not count the last one: nor do we.
             Op::Refund => {
                 if let Some((_, cost)) = self.left.pop() {
-                    self.engine.refund(now, cost);
+                    self.engine.refund(now, &Costs::each(cost));
                 }
             }
             Op::Look => {

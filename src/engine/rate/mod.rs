@@ -68,6 +68,8 @@ use measure::{Measurement, measure};
 use probe::{Guess, Pace, below};
 use tally::{Tally, rate};
 
+pub(super) use tally::scaled;
+
 /// The rate never falls below this part of the configured one, so there is always a way back.
 const FLOOR: u64 = 1024;
 /// How far below the measurement the rate is held, as a part of it: little enough to waste nothing, more than its error.
@@ -227,6 +229,21 @@ impl Rate {
         self.current = below(limit);
         self.known = Some(limit);
         self.guess = Some(Guess::new(measured, Episode::NONE));
+    }
+
+    /// The configured quota has changed, and with it what a credit is worth: from `before` credits in a token to `after`.
+    pub(super) fn rescale(&mut self, before: i128, after: i128, was: u64, full: u64) {
+        let scale = |rate: u64| scaled(rate, before, after).clamp(1, full);
+        let unlimited = self.current == was;
+        self.current = if unlimited { full } else { scale(self.current) };
+        self.full = full;
+        self.known = self.known.map(scale);
+        if let Some(episode) = &mut self.episode {
+            episode.before = scale(episode.before);
+        }
+        if let Some(guess) = &mut self.guess {
+            guess.rescale(scale);
+        }
     }
 
     pub(super) fn view(&self, per_second: impl Fn(u64) -> f64, token: i128) -> Adaptation {

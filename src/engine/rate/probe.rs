@@ -72,6 +72,20 @@ impl Guess {
         }
     }
 
+    /// What a credit is worth has changed.
+    pub(super) fn rescale(&mut self, scale: impl Fn(u64) -> u64) {
+        self.limit = scale(self.limit);
+        self.unsure = if self.unsure == 0 {
+            0
+        } else {
+            scale(self.unsure)
+        };
+        self.cost.before = scale(self.cost.before);
+        if let Some(fast) = &mut self.fast {
+            fast.excess = scale(fast.excess);
+        }
+    }
+
     /// Whether the rate still is what it was held at after the last episode.
     pub(super) fn is_holding(&self, pace: &Pace, token: i128) -> bool {
         self.progress < self.length(pace, token) / 2

@@ -63,6 +63,12 @@ pub(super) fn rate(tokens: u64, time: Duration, token: i128) -> u64 {
     u64::try_from(credits / u128::from(nanos(time).max(1))).unwrap_or(u64::MAX)
 }
 
+/// The same rate where a token is worth `after` credits instead of `before`.
+pub(in crate::engine) fn scaled(rate: u64, before: i128, after: i128) -> u64 {
+    // In floating point: both are larger than 64 bits, and a rate that is off by a 2^-50th does no harm. Every machine rounds alike.
+    (rate as f64 * (after as f64 / before as f64)) as u64
+}
+
 /// How many tokens come in `time` at `rate`.
 pub(super) fn tokens_in(rate: u64, time: Duration, token: i128) -> u64 {
     let credits = u128::from(rate) * u128::from(nanos(time));

@@ -8,8 +8,8 @@ use std::{
 use tower_throttle::{
     Adapt, Quota, Spend,
     engine::{
-        Answer, Backoff, Cause, Config, Departure, Engine, Flight, Grant, Poll, Reading, Refusal,
-        TicketId, Time, View,
+        Answer, Backoff, Cause, Config, Costs, Departure, Engine, Flight, Grant, Poll, Reading,
+        Refusal, TicketId, Time, View,
     },
     feedback::{Feedback, Unit},
 };
@@ -316,7 +316,7 @@ impl Trace {
             // The server did not count the last one: nor do we.
             Op::Refund => {
                 if let Some(left) = self.left.pop() {
-                    self.engine.refund(now, left.cost);
+                    self.engine.refund(now, &Costs::each(left.cost));
                 }
             }
             Op::Work(callers) => self.work(callers),

@@ -1,0 +1,115 @@
+use super::{
+    costs::{Costs, Sums},
+    tickets::List,
+};
+
+/// The class of a caller.
+///
+/// Within a class it is first come, first served. While several classes wait, each is served in proportion to its weight: 16, 4 and 1.
+/// So a class is never starved, by a higher one or a lower one, and what a class does not use the others have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum Priority {
+    /// At least 1 of 21 units.
+    Low,
+    /// At least 4 of 21 units. Who says nothing is of this class.
+    #[default]
+    Normal,
+    /// At least 16 of 21 units.
+    High,
+}
+
+const CLASSES: usize = 3;
+
+/// What one unit of cost takes of a class's turn: the less, the higher its weight.
+const STRIDES: [u64; CLASSES] = [16, 4, 1];
+
+/// Those who wait, by class. The highest class comes last.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    classes: [Class; CLASSES],
+    /// The turn of the class that was served last; a class that comes back gets no turns for the time it was away.
+    turn: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Class {
+    pub(super) list: List,
+    /// What all in it cost.
+    pub(super) cost: Sums,
+    /// It is served when no other class has an earlier turn.
+    turn: u64,
+}
+
+impl Line {
+    pub(super) const EMPTY: Self = Self {
+        classes: [Class {
+            list: List::EMPTY,
+            cost: Sums::NONE,
+            turn: 0,
+        }; CLASSES],
+        turn: 0,
+    };
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.classes.iter().all(|class| class.list.is_empty())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.classes.iter().map(|class| class.list.len()).sum()
+    }
+
+    pub(super) const fn class(&self, priority: Priority) -> &Class {
+        &self.classes[priority as usize]
+    }
+
+    pub(super) const fn class_mut(&mut self, priority: Priority) -> &mut Class {
+        &mut self.classes[priority as usize]
+    }
+
+    /// The classes in which somebody waits.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = Priority> + use<> {
+        let waits = self.classes.map(|class| !class.list.is_empty());
+        (ALL.into_iter()).filter(move |&priority| waits[priority as usize])
+    }
+
+    /// The class whose turn it is.
+    pub(super) fn next(&self) -> Option<Priority> {
+        // Of two with the same turn the higher one, which comes last.
+        self.waiting()
+            .min_by_key(|&priority| (self.class(priority).turn, std::cmp::Reverse(priority)))
+    }
+
+    /// Somebody is about to join a class.
+    pub(super) const fn joining(&mut self, priority: Priority) {
+        let turn = self.turn;
+        let class = self.class_mut(priority);
+        if class.list.is_empty() && class.turn < turn {
+            class.turn = turn;
+        }
+    }
+
+    /// Somebody of a class was served.
+    pub(super) fn served(&mut self, priority: Priority, costs: &Costs) {
+        let class = self.class_mut(priority);
+        let turn = class.turn;
+        let cost = u64::from(costs.first().max(1));
+        class.turn = turn.saturating_add(cost * STRIDES[priority as usize]);
+        self.turn = self.turn.max(turn);
+    }
+
+    /// What is served before one who joins a class now, as far as can be known.
+    pub(super) fn ahead(&self, priority: Priority) -> Sums {
+        (ALL.into_iter())
+            .filter(|&other| other >= priority)
+            .fold(Sums::NONE, |sums, other| sums.add(self.class(other).cost))
+    }
+
+    /// Nobody waits any more.
+    pub(super) fn clear(&mut self) {
+        for class in &mut self.classes {
+            class.cost = Sums::NONE;
+        }
+    }
+}
+
+const ALL: [Priority; CLASSES] = [Priority::Low, Priority::Normal, Priority::High];
