@@ -5,9 +5,11 @@
 //!
 //! | `event` | level | when | further fields |
 //! |---|---|---|---|
-//! | `sent` | INFO | a request goes to the inner service, before it does | `method`, `scheme`, `host`, `path`, `cost`, `waited_us`, `reason`, `level_after`, `rate` |
+//! | `sent` | INFO | a request goes to the inner service, before it does | `method`, `scheme`, `host`, `path`, `cost`, `waited_us`, `would_wait_us` (in a trial run), `reason`, `level_after`, `rate` |
 //! | `acquired` | INFO | a permit is given by [`Limiter::acquire`](crate::Limiter::acquire) or `try_acquire` | as `sent`, without the request |
 //! | `answered` | INFO | its response head has come | `status`, `elapsed_us`, `throttled`, `stale`, `rate_before`, `rate_after`, `because`, `paused` |
+//! | `settled` | INFO | what it took was corrected to what it really cost | `took`, `real` |
+//! | `unsettled` | WARN | the same, but a quota was named that does not exist | `why` |
 //! | `failed` | INFO | the inner service gave an error | `elapsed_us` |
 //! | `abandoned` | INFO | the response future was dropped before the answer | `elapsed_us` |
 //! | `refused` | INFO | it was not sent because of the limiter | `cost`, `why`, `retry_after_us`, and the request if it is known |
@@ -15,6 +17,7 @@
 //! | `waiting` | INFO | a caller has waited 30 s, then each time that doubles | `waited_us`, `expected_us`, `reason` |
 //! | `paused` | WARN | a pause began or was extended | `cause`, `field`, `asked_us`, `honoured_us` |
 //! | `malformed` | WARN | a header field could not be read; the 1st, 2nd, 4th, 8th time and so on for each field | `field`, `why`, `count` |
+//! | `changed` | INFO | quota, patience or mode were changed, or everything was paused or resumed | `what` |
 //! | `closed` | INFO | the limiter was closed | |
 //!
 //! Each request through the layer has exactly one closing event: `answered`, `failed` or `abandoned` after a `sent`; `refused` or
@@ -66,6 +69,7 @@ pub(crate) fn sent(limiter: &str, grant: &Grant, request: &impl RequestHead) {
         path = request.path(),
         cost = grant.cost,
         waited_us = micros(grant.waited),
+        would_wait_us = would_wait(grant),
         reason = reason(grant.reason),
         level_after = grant.level(),
         rate = grant.rate(),
@@ -80,6 +84,7 @@ pub(crate) fn acquired(limiter: &str, grant: &Grant) {
         seq = grant.seq,
         cost = grant.cost,
         waited_us = micros(grant.waited),
+        would_wait_us = would_wait(grant),
         reason = reason(grant.reason),
         level_after = grant.level(),
         rate = grant.rate(),
@@ -111,6 +116,21 @@ pub(crate) fn answered(
         because = correction.because.map(because),
         paused = correction.paused.is_some(),
     );
+}
+
+/// What a request took was corrected to what it really cost.
+pub(crate) fn settled(limiter: &str, seq: u64, took: u32, real: u32) {
+    tracing::info!(target: TARGET, event = "settled", limiter, seq, took, real);
+}
+
+/// What a request really cost could not be charged.
+pub(crate) fn unsettled(limiter: &str, seq: u64, error: &Error) {
+    tracing::warn!(target: TARGET, event = "unsettled", limiter, seq, why = error.reason());
+}
+
+/// The limiter was changed while it ran.
+pub(crate) fn changed(limiter: &str, what: &str) {
+    tracing::info!(target: TARGET, event = "changed", limiter, what);
 }
 
 pub(crate) fn failed(limiter: &str, seq: u64, elapsed: Duration) {
@@ -221,6 +241,11 @@ pub(crate) fn malformed(limiter: &str, seq: Option<u64>, malformed: &Malformed, 
 
 pub(crate) fn closed(limiter: &str) {
     tracing::info!(target: TARGET, event = "closed", limiter);
+}
+
+/// In a trial run, for those that would have had to wait.
+fn would_wait(grant: &Grant) -> Option<u64> {
+    (!grant.would_wait.is_zero()).then(|| micros(grant.would_wait))
 }
 
 const fn reason(reason: WaitReason) -> &'static str {

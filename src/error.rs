@@ -15,6 +15,7 @@ pub struct Error {
 enum Kind {
     Refused(Refusal),
     NotReady,
+    UnknownQuota(&'static str),
 }
 
 impl Error {
@@ -27,6 +28,12 @@ impl Error {
     pub(crate) const fn not_ready() -> Self {
         Self {
             kind: Kind::NotReady,
+        }
+    }
+
+    pub(crate) const fn unknown_quota(name: &'static str) -> Self {
+        Self {
+            kind: Kind::UnknownQuota(name),
         }
     }
 
@@ -73,6 +80,12 @@ impl Error {
         matches!(self.kind, Kind::NotReady)
     }
 
+    /// The cost names a quota that the limiter does not have.
+    #[must_use]
+    pub const fn is_unknown_quota(&self) -> bool {
+        matches!(self.kind, Kind::UnknownQuota(_))
+    }
+
     /// How long after this error was made an attempt could succeed, where that is known: the projected wait, or what was left of the
     /// server's pause.
     #[must_use]
@@ -95,6 +108,7 @@ impl Error {
             Kind::Refused(Refusal::Paused(_)) => "paused",
             Kind::Refused(Refusal::TimedOut) => "timed_out",
             Kind::NotReady => "not_ready",
+            Kind::UnknownQuota(_) => "unknown_quota",
         }
     }
 }
@@ -124,6 +138,7 @@ impl fmt::Display for Error {
                 f.write_str("gave up waiting for the throttle: the wait became longer than allowed")
             }
             Kind::NotReady => f.write_str("throttle was called before it was ready"),
+            Kind::UnknownQuota(name) => write!(f, "throttle has no quota named {name:?}"),
         }
     }
 }

@@ -59,6 +59,16 @@ pub trait RequestHead {
     fn path(&self) -> &str {
         ""
     }
+
+    /// The header fields, for functions that say what a request costs. They are never recorded.
+    fn headers(&self) -> Option<&HeaderMap> {
+        None
+    }
+
+    /// Where a [`Cost`](crate::Cost) or a [`Deadline`](crate::Deadline) may be.
+    fn extensions(&self) -> Option<&Extensions> {
+        None
+    }
 }
 
 impl<B> RequestHead for Request<B> {
@@ -80,5 +90,13 @@ impl<B> RequestHead for Request<B> {
 
     fn path(&self) -> &str {
         self.uri().path()
+    }
+
+    fn headers(&self) -> Option<&HeaderMap> {
+        Some(self.headers())
+    }
+
+    fn extensions(&self) -> Option<&Extensions> {
+        Some(self.extensions())
     }
 }

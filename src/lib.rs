@@ -99,10 +99,10 @@ mod error;
 mod head;
 
 pub use client::{Pacing, Throttle, ThrottleLayer};
-pub use engine::{Adapt, Cause, ConfigError, Learned, Quota, Spend, WaitReason};
+pub use engine::{Adapt, Cause, ConfigError, Learned, Priority, Quota, Spend, WaitReason};
 pub use error::Error;
 pub use head::{RequestHead, ResponseHead};
-pub use limiter::{Limiter, LimiterBuilder, Permit, Regime, Snapshot};
+pub use limiter::{Cost, Deadline, Limiter, LimiterBuilder, Permit, Regime, Snapshot};
 
 /// The error type of the layer's services, as in tower.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

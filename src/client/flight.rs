@@ -1,11 +1,11 @@
 use std::{sync::Arc, time::Duration};
 
-use super::layer::Options;
+use super::{options::Options, receipt::Receipt};
 use crate::{
     ResponseHead, audit,
     engine::{Flight, Grant},
     feedback::{Feedback, Reader},
-    limiter::{Shared, answered_silently, observe, says_nothing, wall},
+    limiter::{Cost, Shared, answered_silently, observe, says_nothing, wall},
 };
 use http::StatusCode;
 
@@ -54,6 +54,16 @@ impl InFlight {
                 self.observe(flight, status, &feedback, refund);
             }
         }
+        if let Some(real) =
+            (options.settle.as_ref()).and_then(|settle| settle(status, response.headers()))
+        {
+            self.settle(&real);
+        }
+        if options.receipts
+            && let Some(extensions) = response.extensions_mut()
+        {
+            extensions.insert(Receipt::new(Arc::clone(&self.shared), &self.grant));
+        }
         let extensions = (!options.omit_pacing)
             .then(|| response.extensions_mut())
             .flatten();
@@ -75,6 +85,20 @@ impl InFlight {
                 .apply(|state, now| state.engine.refund(now, &costs));
         }
         audit::answered(&self.shared.name, seq, status.as_u16(), elapsed, &answered);
+    }
+
+    fn settle(&mut self, real: &Cost) {
+        let (shared, seq) = (&self.shared, self.grant.seq);
+        match real.resolve(shared) {
+            Ok(real) => {
+                let took = self.grant.costs;
+                shared.apply(|state, now| state.engine.settle(now, &took, &real));
+                audit::settled(&shared.name, seq, took.first(), real.first());
+                self.grant.costs = real;
+            }
+            // There is nobody to tell but the record.
+            Err(error) => audit::unsettled(&shared.name, seq, &error),
+        }
     }
 
     /// The inner service gave an error.

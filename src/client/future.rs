@@ -9,10 +9,13 @@ use std::{
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::{flight::InFlight, layer::Options, service::COST};
+use super::{
+    flight::InFlight,
+    options::{Options, UNIT, deadline},
+};
 use crate::{
     BoxError, RequestHead, ResponseHead, audit,
-    engine::Grant,
+    engine::{Costs, Grant},
     error::Error,
     limiter::{Alarm, Place, Shared},
 };
@@ -55,6 +58,7 @@ pin_project! {
         place: Place,
         #[pin]
         alarm: Alarm,
+        real: Option<Costs>,
         ready: S,
         request: Option<Req>,
     }
@@ -66,19 +70,32 @@ where
     Req: RequestHead,
 {
     pub(super) fn refused(shared: &Shared, seq: u64, error: Error, request: &Req) -> Self {
-        audit::refused_request(&shared.name, seq, COST, &error, request);
+        audit::refused_request(&shared.name, seq, UNIT.first(), &error, request);
         Self {
             state: State::Refused { error },
-            options: Options::default(),
+            options: Options::NONE,
         }
     }
 
-    pub(super) fn waiting(place: Place, options: Options, ready: S, request: Req) -> Self {
+    pub(super) fn waiting(
+        mut place: Place,
+        options: Options,
+        real: Option<Costs>,
+        ready: S,
+        request: Req,
+    ) -> Self {
+        // The turn is later now.
+        if let Some(deadline) = deadline(&request)
+            && let Err((seq, error)) = place.hurry(deadline.instant())
+        {
+            return Self::refused(place.shared(), seq, error, &request);
+        }
         Self {
             state: State::Waiting {
                 waiting: Box::pin(Waiting {
                     place,
                     alarm: Alarm::default(),
+                    real,
                     ready,
                     request: Some(request),
                 }),
@@ -119,10 +136,11 @@ where
                     let WaitingProj {
                         place,
                         alarm,
+                        real,
                         ready,
                         request,
                     } = waiting.as_mut().project();
-                    let sent = ready!(place.poll_sent(alarm, cx, true));
+                    let sent = ready!(place.poll_sent(alarm, cx, true, real.as_ref()));
                     let request = request
                         .take()
                         .expect("a response future is not polled after it is done");
@@ -130,7 +148,8 @@ where
                     let next = match sent {
                         Ok(grant) => call(shared, grant, ready, request),
                         Err((seq, error)) => {
-                            audit::refused_request(&shared.name, seq, COST, &error, &request);
+                            let cost = real.unwrap_or(UNIT).first();
+                            audit::refused_request(&shared.name, seq, cost, &error, &request);
                             State::Refused { error }
                         }
                     };

@@ -1,12 +1,14 @@
-use std::{fmt, sync::Arc};
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, StatusCode};
 use tower_layer::Layer;
 
-use super::service::Throttle;
+use super::{options::Options, service::Throttle};
 use crate::{
+    RequestHead,
+    engine::Priority,
     feedback::{Dialect, Feedback, Reader},
-    limiter::Limiter,
+    limiter::{Cost, Limiter},
 };
 
 /// Puts a [`Limiter`] in front of a client.
@@ -24,29 +26,13 @@ pub struct ThrottleLayer {
     options: Options,
 }
 
-/// What a user may change about reading answers.
-#[derive(Clone, Default)]
-pub(super) struct Options {
-    pub(super) reader: Option<Arc<Reader>>,
-    pub(super) classify: Option<Arc<Classify>>,
-    pub(super) refund_not_modified: bool,
-    pub(super) omit_pacing: bool,
-}
-
-type Classify = dyn Fn(StatusCode, &HeaderMap, &mut Feedback) + Send + Sync;
-
 impl ThrottleLayer {
     /// A layer over `limiter`.
     #[must_use]
     pub const fn new(limiter: Limiter) -> Self {
         Self {
             limiter,
-            options: Options {
-                reader: None,
-                classify: None,
-                refund_not_modified: false,
-                omit_pacing: false,
-            },
+            options: Options::NONE,
         }
     }
 
@@ -90,6 +76,101 @@ impl ThrottleLayer {
         self
     }
 
+    /// Says what each request costs, from its head; one unit of each quota if this is not said. A [`Cost`] in the request's extensions has
+    /// the last word.
+    ///
+    /// `poll_ready` cannot see the request, so it takes one unit of each quota in line; the rest is charged when the request is sent, and
+    /// those who follow wait for it. So a request may cost more than the burst: it is sent, and the limiter is in debt. If it costs less
+    /// than a unit, the rest is given back.
+    ///
+    /// ```
+    /// use tower_throttle::{Cost, Limiter, Quota, ThrottleLayer};
+    ///
+    /// // GitHub: 5000 an hour, and of those that write 80 a minute.
+    /// let limiter = Limiter::builder()
+    ///     .quota("requests", Quota::per_hour(5_000).burst(100))
+    ///     .quota("writes", Quota::per_minute(80).burst(10))
+    ///     .build()?;
+    /// let layer = ThrottleLayer::new(limiter).cost(|request| {
+    ///     let writes = u32::from(request.method() != "GET");
+    ///     Cost::new(1).of("writes", writes)
+    /// });
+    /// # Ok::<(), tower_throttle::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn cost(mut self, cost: impl Fn(&dyn RequestHead) -> Cost + Send + Sync + 'static) -> Self {
+        self.options.price = Some(Arc::new(cost));
+        self
+    }
+
+    /// Says what a request really cost, from the head of its response, if that can be told there. The difference to what was taken is
+    /// charged or given back.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_throttle::{Cost, Limiter, Quota, ThrottleLayer};
+    ///
+    /// // OpenAI: requests and tokens a minute. Each request is reckoned with 1,000 tokens until it is known better.
+    /// let limiter = Limiter::builder()
+    ///     .quota("requests", Quota::per_minute(500).burst(10))
+    ///     .quota("tokens", Quota::per_minute(90_000).burst(90_000))
+    ///     .build()?;
+    /// let layer = ThrottleLayer::new(limiter)
+    ///     .cost(|_| Cost::new(1).of("tokens", 1_000))
+    ///     .settle(|_, headers| {
+    ///         let used = headers.get("x-tokens-used")?.to_str().ok()?.parse().ok()?;
+    ///         Some(Cost::new(1).of("tokens", used))
+    ///     });
+    /// # Ok::<(), tower_throttle::ConfigError>(())
+    /// ```
+    ///
+    /// What only the body tells is settled through a [`Receipt`](crate::client::Receipt).
+    #[must_use]
+    pub fn settle(
+        mut self,
+        settle: impl Fn(StatusCode, &HeaderMap) -> Option<Cost> + Send + Sync + 'static,
+    ) -> Self {
+        self.options.settle = Some(Arc::new(settle));
+        self
+    }
+
+    /// Whether responses carry a [`Receipt`](crate::client::Receipt) in their extensions, to settle the cost later. Off by default.
+    #[must_use]
+    pub const fn receipts(mut self, receipts: bool) -> Self {
+        self.options.receipts = receipts;
+        self
+    }
+
+    /// The class of all requests through this layer; [`Priority::Normal`] if not said. Two layers over one limiter give a web page and a
+    /// nightly job their own.
+    #[must_use]
+    pub const fn priority(mut self, priority: Priority) -> Self {
+        self.options.ask.priority = priority;
+        self
+    }
+
+    /// As [`LimiterBuilder::max_wait`](crate::LimiterBuilder::max_wait), for this layer; the shorter one counts.
+    #[must_use]
+    pub const fn max_wait(mut self, wait: Duration) -> Self {
+        self.options.ask.patience = Some(wait);
+        self
+    }
+
+    /// As [`LimiterBuilder::max_queue`](crate::LimiterBuilder::max_queue), for this layer: refuses if so many wait in the whole limiter.
+    #[must_use]
+    pub const fn max_queue(mut self, callers: usize) -> Self {
+        self.options.ask.max_queue = Some(callers);
+        self
+    }
+
+    /// As [`LimiterBuilder::max_pause`](crate::LimiterBuilder::max_pause), for this layer, for those who come during a pause; the shorter one
+    /// counts.
+    #[must_use]
+    pub const fn max_pause(mut self, pause: Duration) -> Self {
+        self.options.ask.max_pause = Some(pause);
+        self
+    }
+
     /// Gives the cost of a request back when it is answered 304, for servers that do not count those. Off by default.
     #[must_use]
     pub const fn refund_not_modified(mut self, refund: bool) -> Self {
@@ -111,16 +192,5 @@ impl<S> Layer<S> for ThrottleLayer {
 
     fn layer(&self, inner: S) -> Self::Service {
         Throttle::new(inner, self.limiter.clone(), self.options.clone())
-    }
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("reader", &self.reader)
-            .field("classify", &self.classify.is_some())
-            .field("refund_not_modified", &self.refund_not_modified)
-            .field("omit_pacing", &self.omit_pacing)
-            .finish()
     }
 }

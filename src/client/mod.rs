@@ -13,10 +13,13 @@ mod flight;
 mod future;
 
 mod layer;
+mod options;
+mod receipt;
 mod service;
 
 pub use crate::head::{RequestHead, ResponseHead};
 pub use flight::Pacing;
 pub use future::ResponseFuture;
 pub use layer::ThrottleLayer;
+pub use receipt::Receipt;
 pub use service::Throttle;

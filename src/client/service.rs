@@ -7,15 +7,15 @@ use std::{
 
 use tower_service::Service;
 
-use super::{future::ResponseFuture, layer::Options};
+use super::{
+    future::ResponseFuture,
+    options::{Options, deadline},
+};
 use crate::{
     BoxError, RequestHead, ResponseHead,
     error::Error,
     limiter::{Alarm, Limiter, Place},
 };
-
-/// What `poll_ready` takes from the budget.
-pub(super) const COST: u32 = 1;
 
 /// A client behind a [`Limiter`]; made by [`ThrottleLayer`](crate::ThrottleLayer).
 ///
@@ -109,7 +109,7 @@ where
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         loop {
             self.gate = match self.gate {
-                Gate::Idle => match self.place.join(COST, None) {
+                Gate::Idle => match self.place.join(&self.options.ask) {
                     Ok(true) => Gate::Granted { lagged: false },
                     Ok(false) => Gate::Line,
                     Err((seq, error)) => Gate::Refused(seq, error),
@@ -140,22 +140,8 @@ where
     }
 
     fn call(&mut self, request: Req) -> Self::Future {
-        let options = self.options.clone();
         match mem::replace(&mut self.gate, Gate::Idle) {
-            Gate::Ready => match self.place.send(true) {
-                Some(Ok(grant)) => {
-                    let shared = Arc::clone(self.limiter.shared());
-                    ResponseFuture::sent(shared, options, grant, &mut self.inner, request)
-                }
-                Some(Err((seq, error))) => self.refuse(seq, error, &request),
-                None => {
-                    let fresh = Place::new(Arc::clone(self.limiter.shared()));
-                    let place = mem::replace(&mut self.place, fresh);
-                    let clone = self.inner.clone();
-                    let ready = mem::replace(&mut self.inner, clone);
-                    ResponseFuture::waiting(place, options, ready, request)
-                }
-            },
+            Gate::Ready => self.send(request),
             Gate::Refused(seq, error) => self.refuse(seq, error, &request),
             unready => {
                 // A caller's mistake; what was begun is kept.
@@ -167,6 +153,44 @@ where
 }
 
 impl<S> Throttle<S> {
+    /// The place is granted, and the inner service ready.
+    fn send<Req>(&mut self, request: Req) -> ResponseFuture<S, Req>
+    where
+        S: Service<Req> + Clone,
+        Req: RequestHead,
+    {
+        let options = self.options.clone();
+        let shared = Arc::clone(self.limiter.shared());
+        let hurried = match deadline(&request) {
+            Some(deadline) => self.place.hurry(deadline.instant()),
+            None => Ok(()),
+        };
+        if let Err((seq, error)) = hurried {
+            return self.refuse(seq, error, &request);
+        }
+        let real = match options.price(&shared, &request) {
+            Ok(real) => real,
+            Err(error) => {
+                // What was set aside goes back.
+                let seq = self.place.seq();
+                self.place = Place::new(shared);
+                return self.refuse(seq, error, &request);
+            }
+        };
+        match self.place.send(true, real.as_ref()) {
+            Some(Ok(grant)) => {
+                ResponseFuture::sent(shared, options, grant, &mut self.inner, request)
+            }
+            Some(Err((seq, error))) => self.refuse(seq, error, &request),
+            None => {
+                let place = mem::replace(&mut self.place, Place::new(shared));
+                let clone = self.inner.clone();
+                let ready = mem::replace(&mut self.inner, clone);
+                ResponseFuture::waiting(place, options, real, ready, request)
+            }
+        }
+    }
+
     fn refuse<Req>(&self, seq: u64, error: Error, request: &Req) -> ResponseFuture<S, Req>
     where
         S: Service<Req>,

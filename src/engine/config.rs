@@ -53,6 +53,15 @@ impl Config {
         }
     }
 
+    /// The quota at this position, in the order in which they were given.
+    #[must_use]
+    pub fn quota_at(&self, index: usize) -> Option<Quota> {
+        match index {
+            0 => Some(self.quota),
+            _ => self.further.get(index - 1).copied(),
+        }
+    }
+
     /// Checks the values.
     ///
     /// # Errors

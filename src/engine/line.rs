@@ -159,6 +159,8 @@ impl Engine {
             let would_wait = ticket.deadline.since(ticket.arrived);
             self.tickets.remove(id);
             let mut grant = self.depart(seq, &costs, Duration::ZERO, WaitReason::None, tracked);
+            // It took nothing.
+            grant.costs = Costs::NONE;
             grant.would_wait = would_wait;
             return Departure::Sent(grant);
         }

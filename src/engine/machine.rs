@@ -206,6 +206,49 @@ impl Engine {
         }
     }
 
+    /// What a request costs is known as it leaves: charges or refunds the difference to what it took.
+    pub fn reprice(&mut self, now: Time, grant: &mut Grant, real: &Costs) {
+        if !grant.would_wait.is_zero() {
+            return;
+        }
+        self.settle(now, &grant.costs, real);
+        if grant.flight.cost > 0 {
+            self.in_flight =
+                self.in_flight - u64::from(grant.flight.cost) + u64::from(real.first());
+            grant.flight.cost = real.first();
+        }
+        (grant.costs, grant.cost) = (*real, real.first());
+        grant.level = self.bucket.level();
+    }
+
+    /// Bounds the wait of a ticket anew: it is refused if its turn comes later, or the time has come. The number is the caller's.
+    pub fn hurry(&mut self, now: Time, id: TicketId, deadline: Time) -> Option<(u64, Refusal)> {
+        self.advance(now);
+        self.requeue_revoked(id);
+        let now = self.now;
+        let ticket = self.tickets.get_mut(id)?;
+        let seq = ticket.seq;
+        if ticket.state == State::Passed {
+            return None;
+        }
+        let refusal = if deadline <= now {
+            Refusal::TimedOut
+        } else {
+            ticket.deadline = ticket.deadline.min(deadline);
+            let ticket = self.tickets.get(id)?;
+            let turn = match ticket.state {
+                State::Waiting => self.turn_of(ticket),
+                _ => now,
+            };
+            if turn <= deadline {
+                return None;
+            }
+            Refusal::WouldWait(turn.since(now))
+        };
+        self.leave(id);
+        Some((seq, refusal))
+    }
+
     /// Turns a granted ticket into a request that is sent now. With `tracked` the request counts as in flight until it is closed, which
     /// then must happen; without, the server's budgets are charged at once, and it may be answered or not.
     pub fn send(&mut self, now: Time, id: TicketId, tracked: bool) -> Departure {
@@ -258,6 +301,9 @@ impl Engine {
         }
         let mut grant = self.depart(seq, &costs, Duration::ZERO, WaitReason::None, false);
         grant.would_wait = would_wait;
+        if !would_wait.is_zero() {
+            grant.costs = Costs::NONE;
+        }
         Ok(grant)
     }
 

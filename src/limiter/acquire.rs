@@ -9,7 +9,11 @@ use std::{
 use pin_project_lite::pin_project;
 
 use super::{alarm::Alarm, permit::Permit, place::Place, shared::Shared};
-use crate::{audit, error::Error};
+use crate::{
+    audit,
+    engine::{Ask, Costs, Priority},
+    error::Error,
+};
 
 pin_project! {
     /// The future of [`Limiter::acquire`](super::Limiter::acquire) and [`acquire_timeout`](super::Limiter::acquire_timeout).
@@ -19,8 +23,10 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct Acquire {
         place: Place,
-        cost: u32,
+        costs: Costs,
         patience: Option<Duration>,
+        priority: Priority,
+        unknown: Option<&'static str>,
         #[pin]
         alarm: Alarm,
     }
@@ -30,10 +36,36 @@ impl Acquire {
     pub(super) fn new(shared: Arc<Shared>, cost: u32, patience: Option<Duration>) -> Self {
         Self {
             place: Place::new(shared),
-            cost,
+            costs: Costs::each(cost),
             patience,
+            priority: Priority::Normal,
+            unknown: None,
             alarm: Alarm::default(),
         }
+    }
+
+    /// Takes `amount` of the quota of this name instead of what was given for all. Has no effect once polled.
+    ///
+    /// If there is no such quota, the future gives an error ([`is_unknown_quota`](Error::is_unknown_quota)).
+    ///
+    /// ```
+    /// # async fn example(limiter: tower_throttle::Limiter) -> Result<(), tower_throttle::Error> {
+    /// limiter.acquire(1).of("tokens", 1_200).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of(mut self, quota: &'static str, amount: u32) -> Self {
+        match self.place.shared().quota_index(quota) {
+            Some(index) => self.costs = self.costs.with(index, amount),
+            None => self.unknown = Some(quota),
+        }
+        self
+    }
+
+    /// Waits in this class; [`Priority::Normal`] if not said. Has no effect once polled.
+    pub const fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
     }
 }
 
@@ -45,21 +77,29 @@ impl Future for Acquire {
         let joined = if this.place.is_taken() {
             Ok(None)
         } else {
-            this.place.join_or_send(*this.cost, *this.patience)
+            match *this.unknown {
+                Some(quota) => Err((0, Error::unknown_quota(quota))),
+                None => this.place.join_or_send(&Ask {
+                    costs: *this.costs,
+                    patience: *this.patience,
+                    priority: *this.priority,
+                    ..Ask::default()
+                }),
+            }
         };
         let sent = match joined {
             Ok(Some(grant)) => Ok(grant),
-            Ok(None) => ready!(this.place.poll_sent(this.alarm, cx, false)),
+            Ok(None) => ready!(this.place.poll_sent(this.alarm, cx, false, None)),
             Err(refused) => Err(refused),
         };
         let shared = this.place.shared();
         Poll::Ready(match sent {
             Ok(grant) => {
                 audit::acquired(&shared.name, &grant);
-                Ok(Permit::new(grant))
+                Ok(Permit::new(Arc::clone(shared), grant))
             }
             Err((seq, error)) => {
-                audit::refused(&shared.name, seq, *this.cost, &error);
+                audit::refused(&shared.name, seq, this.costs.first(), &error);
                 Err(error)
             }
         })

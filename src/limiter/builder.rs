@@ -8,6 +8,7 @@ use crate::engine::{Adapt, Backoff, Config, ConfigError, Engine, Learned, Quota,
 /// | option | default |
 /// |---|---|
 /// | [`name`](Self::name) | `"default"` |
+/// | [`observe_only`](Self::observe_only) | off |
 /// | [`quota`](Self::quota) | none: it must be given |
 /// | [`max_wait`](Self::max_wait), [`max_queue`](Self::max_queue) | no bound |
 /// | [`max_pause`](Self::max_pause) | 1 hour |
@@ -19,7 +20,7 @@ use crate::engine::{Adapt, Backoff, Config, ConfigError, Engine, Learned, Quota,
 #[must_use = "a builder does nothing until it is built"]
 pub struct LimiterBuilder {
     name: Box<str>,
-    quotas: usize,
+    quotas: Vec<(Box<str>, Quota)>,
     config: Config,
 }
 
@@ -27,7 +28,7 @@ impl LimiterBuilder {
     pub(super) fn new() -> Self {
         Self {
             name: "default".into(),
-            quotas: 0,
+            quotas: Vec::new(),
             config: Config::new(Quota::per_second(1)),
         }
     }
@@ -38,10 +39,32 @@ impl LimiterBuilder {
         self
     }
 
-    /// The budget. In this version a limiter has exactly one; its name is for the reader.
-    pub fn quota(mut self, _name: impl Into<String>, quota: Quota) -> Self {
-        self.quotas += 1;
-        self.config.quota = quota;
+    /// Adds a quota. There must be one, and can be four, of different names. A request is sent when all of them have what it
+    /// [costs](super::Cost), and takes it from all at the same instant; while it waits for one it holds nothing of the others.
+    ///
+    /// The first one is special where they count different things: it should count requests, as the server's budgets do. Its rate is the
+    /// one that is learnt from refusals.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_throttle::{Limiter, Quota};
+    ///
+    /// // Riot's development keys: 20 in a second and 100 in two minutes.
+    /// let limiter = Limiter::builder()
+    ///     .quota("second", Quota::at_most(20, Duration::from_secs(1)))
+    ///     .quota("two minutes", Quota::at_most(100, Duration::from_secs(120)))
+    ///     .build()?;
+    /// # Ok::<(), tower_throttle::ConfigError>(())
+    /// ```
+    pub fn quota(mut self, name: impl Into<String>, quota: Quota) -> Self {
+        self.quotas.push((name.into().into_boxed_str(), quota));
+        self
+    }
+
+    /// Decides, records and counts everything, but holds nothing back, to see what a limit would do before it is enforced. What would have
+    /// had to wait takes nothing. [`set_observe_only`](Limiter::set_observe_only) ends it.
+    pub const fn observe_only(mut self) -> Self {
+        self.config.observe = true;
         self
     }
 
@@ -96,19 +119,20 @@ impl LimiterBuilder {
     ///
     /// # Errors
     ///
-    /// If there is not exactly one quota, or a value is out of range; the error names the field.
-    pub fn build(self) -> Result<Limiter, ConfigError> {
-        match self.quotas {
-            0 => return Err(ConfigError::new("quota", "is missing")),
-            1 => {}
-            _ => {
-                return Err(ConfigError::new(
-                    "quota",
-                    "was given more than once, and a limiter has one",
-                ));
-            }
+    /// If there is no quota, more than four, or two of one name, or a value is out of range; the error names the field.
+    pub fn build(mut self) -> Result<Limiter, ConfigError> {
+        let (names, quotas): (Vec<Box<str>>, Vec<Quota>) = self.quotas.into_iter().unzip();
+        let mut quotas = quotas.into_iter();
+        self.config.quota = quotas
+            .next()
+            .ok_or(ConfigError::new("quota", "is missing"))?;
+        self.config.further = quotas.collect();
+        let twice = (names.iter().enumerate()).any(|(index, name)| names[..index].contains(name));
+        if twice {
+            return Err(ConfigError::new("quota", "was given twice under one name"));
         }
         let engine = Engine::new(self.config, Time::ZERO)?;
-        Ok(Limiter::from_shared(Shared::new(self.name, engine)))
+        let shared = Shared::new(self.name, names.into_boxed_slice(), engine);
+        Ok(Limiter::from_shared(shared))
     }
 }

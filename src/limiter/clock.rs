@@ -25,6 +25,12 @@ impl Clock {
         Time::ZERO.after(now.saturating_duration_since(origin))
     }
 
+    /// The engine's time at `at`; zero if that is before it began.
+    pub(crate) fn time(&self, at: Instant) -> Time {
+        let origin = *self.origin.get_or_init(instant);
+        Time::ZERO.after(at.saturating_duration_since(origin))
+    }
+
     /// The instant for a timer that should ring at `at`, or a year from now if that is sooner.
     pub(crate) fn alarm(&self, at: Time) -> Instant {
         let now = instant();
@@ -38,6 +44,11 @@ impl Clock {
                 .unwrap_or(now + FAR)
         }
     }
+}
+
+/// The instant after so long a wait, or a year from now if that is sooner.
+pub(super) fn after(wait: Duration) -> Instant {
+    instant() + wait.min(FAR)
 }
 
 /// Calendar time, used only to read the absolute times in headers.

@@ -1,11 +1,12 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    acquire::Acquire, builder::LimiterBuilder, permit::Permit, shared::Shared, snapshot::Snapshot,
+    acquire::Acquire, builder::LimiterBuilder, cost::Cost, permit::Permit, shared::Shared,
+    snapshot::Snapshot,
 };
 use crate::{
     audit,
-    engine::{ConfigError, Learned, Quota},
+    engine::{Ask, ConfigError, Costs, Learned, Quota},
     error::Error,
     feedback::Feedback,
 };
@@ -93,19 +94,32 @@ impl Limiter {
     ///
     /// If it would have to wait ([`retry_after`](Error::retry_after) says how long), or can never be met. Nothing is taken.
     pub fn try_acquire(&self, cost: u32) -> Result<Permit, Error> {
+        self.try_take(&Ask::from(Costs::each(cost)))
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), for a cost that is not the same for all quotas.
+    ///
+    /// # Errors
+    ///
+    /// As with [`try_acquire`](Self::try_acquire), and if a quota that is named does not exist.
+    pub fn try_acquire_cost(&self, cost: Cost) -> Result<Permit, Error> {
+        self.try_take(&Ask::from(cost.resolve(&self.shared)?))
+    }
+
+    fn try_take(&self, ask: &Ask) -> Result<Permit, Error> {
         let sent = self.shared.apply(|state, now| {
-            let sent = state.engine.try_send(now, cost);
+            let sent = state.engine.try_send_as(now, ask);
             state.counters.refused += u64::from(sent.is_err());
             sent
         });
         match sent {
             Ok(grant) => {
                 audit::acquired(&self.shared.name, &grant);
-                Ok(Permit::new(grant))
+                Ok(Permit::new(Arc::clone(&self.shared), grant))
             }
             Err((seq, refusal)) => {
                 let error = Error::refused(refusal);
-                audit::refused(&self.shared.name, seq, cost, &error);
+                audit::refused(&self.shared.name, seq, ask.costs.first(), &error);
                 Err(error)
             }
         }
@@ -169,7 +183,7 @@ impl Limiter {
         super::observe::observe(&self.shared, None, None, feedback);
     }
 
-    /// Whole units that could be taken now without waiting, if nobody else came: zero during a pause and while others wait.
+    /// Whole units of each quota that could be taken now without waiting, if nobody else came: zero during a pause and while others wait.
     #[must_use]
     pub fn available(&self) -> u64 {
         let view = self.shared.apply(|state, now| state.engine.view(now));
@@ -177,26 +191,27 @@ impl Limiter {
             return 0;
         }
         let outstanding = view.held + view.in_flight;
+        let levels = (view.quotas.iter()).map(|quota| quota.level.max(0.0) as u64);
         (view.windows.iter())
             .map(|window| window.left.saturating_sub(outstanding))
-            .fold(view.level.max(0.0) as u64, u64::min)
+            .chain(levels)
+            .min()
+            .unwrap_or(0)
     }
 
     /// A look at the state.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let (view, now, quota, counters, unreadable) = self.shared.apply(|state, now| {
-            let quota = state.engine.config().quota;
+        let (view, now, counters, unreadable) = self.shared.apply(|state, now| {
             let unreadable = (state.unreadable.iter())
                 .map(|(field, count)| (field.to_owned(), count))
                 .collect();
             let view = state.engine.view(now);
-            (view, now, quota, state.counters, unreadable)
+            (view, now, state.counters, unreadable)
         });
         Snapshot::new(
             &self.shared.name,
-            quota.rate(),
-            quota.burst_size(),
+            self.shared.quotas(),
             view,
             now,
             counters,

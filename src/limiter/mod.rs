@@ -8,7 +8,10 @@ mod acquire;
 mod alarm;
 mod builder;
 mod clock;
+mod cost;
+mod deadline;
 mod handle;
+mod live;
 mod observe;
 mod permit;
 mod place;
@@ -18,9 +21,11 @@ mod unreadable;
 
 pub use acquire::Acquire;
 pub use builder::LimiterBuilder;
+pub use cost::Cost;
+pub use deadline::Deadline;
 pub use handle::Limiter;
 pub use permit::Permit;
-pub use snapshot::{Budget, Counters, Regime, Snapshot};
+pub use snapshot::{Budget, Counters, QuotaState, Regime, Snapshot};
 
 pub(crate) use alarm::Alarm;
 pub(crate) use clock::wall;

@@ -1,18 +1,58 @@
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
-use crate::engine::{Grant, WaitReason};
+use super::{cost::Cost, shared::Shared};
+use crate::{
+    audit,
+    engine::{Grant, WaitReason},
+    error::Error,
+};
 
 /// Leave to do one unit of work, or several, now.
 ///
 /// What it cost has been taken; dropping it gives nothing back.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Permit {
+    shared: Arc<Shared>,
     grant: Grant,
 }
 
 impl Permit {
-    pub(super) const fn new(grant: Grant) -> Self {
-        Self { grant }
+    pub(super) const fn new(shared: Arc<Shared>, grant: Grant) -> Self {
+        Self { shared, grant }
+    }
+
+    /// Says what the work really cost, once that is known: the difference to what was taken is charged, and those who come later wait for
+    /// it, or given back, never above the burst. May be said again when more is known.
+    ///
+    /// ```
+    /// use tower_throttle::{Cost, Limiter};
+    ///
+    /// # async fn ask() -> u32 { 700 }
+    /// # async fn example(limiter: Limiter) -> Result<(), tower_throttle::Error> {
+    /// let mut permit = limiter.acquire(1).of("tokens", 1_000).await?;
+    /// let used = ask().await;
+    /// permit.settle(Cost::new(1).of("tokens", used))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the limiter does not have a quota that is named. Nothing is changed then.
+    pub fn settle(&mut self, real: Cost) -> Result<(), Error> {
+        let real = real.resolve(&self.shared)?;
+        let took = self.grant.costs;
+        self.shared
+            .apply(|state, now| state.engine.settle(now, &took, &real));
+        audit::settled(
+            &self.shared.name,
+            self.grant.seq,
+            took.first(),
+            real.first(),
+        );
+        self.grant.costs = real;
+        self.grant.cost = real.first();
+        Ok(())
     }
 
     pub(super) const fn grant(&self) -> &Grant {
@@ -25,7 +65,7 @@ impl Permit {
         self.grant.seq
     }
 
-    /// What was taken.
+    /// What was taken; of the first quota, if there are several.
     #[must_use]
     pub const fn cost(&self) -> u32 {
         self.grant.cost
@@ -35,6 +75,12 @@ impl Permit {
     #[must_use]
     pub const fn waited(&self) -> Duration {
         self.grant.waited
+    }
+
+    /// How long it would have waited at least, in a trial run; see [`observe_only`](super::LimiterBuilder::observe_only).
+    #[must_use]
+    pub const fn would_wait(&self) -> Duration {
+        self.grant.would_wait
     }
 
     /// What it waited for last.
@@ -53,5 +99,20 @@ impl Permit {
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.grant.rate()
+    }
+}
+
+impl PartialEq for Permit {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared) && self.grant == other.grant
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit")
+            .field("limiter", &self.shared.name)
+            .field("grant", &self.grant)
+            .finish()
     }
 }

@@ -5,10 +5,12 @@ use std::{
     time::Duration,
 };
 
+use tokio::time::Instant;
+
 use super::{alarm::Alarm, shared::Shared};
 use crate::{
     audit,
-    engine::{Departure, Engine, Grant, Poll as Standing, TicketId, Time},
+    engine::{Ask, Costs, Departure, Engine, Grant, Poll as Standing, TicketId, Time},
     error::Error,
 };
 
@@ -37,19 +39,21 @@ impl Place {
         &self.shared
     }
 
+    /// The caller's number; zero if it has none.
+    pub(crate) fn seq(&self) -> u64 {
+        let standing = |id| self.shared.touch(|state| state.engine.standing(id));
+        self.ticket.and_then(standing).map_or(0, |(seq, _)| seq)
+    }
+
     pub(crate) const fn is_taken(&self) -> bool {
         self.ticket.is_some()
     }
 
     /// Joins the line; true if granted at once. On refusal the caller's number comes with the error.
-    pub(crate) fn join(
-        &mut self,
-        cost: u32,
-        patience: Option<Duration>,
-    ) -> Result<bool, (u64, Error)> {
+    pub(crate) fn join(&mut self, ask: &Ask) -> Result<bool, (u64, Error)> {
         debug_assert!(self.ticket.is_none(), "one ticket at a time");
         let (ticket, granted, now) = self.shared.apply(|state, now| {
-            let ticket = state.engine.join(now, cost, patience);
+            let ticket = state.engine.join_as(now, ask);
             let granted = ticket.is_ok_and(|id| state.engine.is_granted(id));
             state.counters.refused += u64::from(ticket.is_err());
             (ticket, granted, now)
@@ -60,13 +64,9 @@ impl Place {
     }
 
     /// Joins the line, and is counted as sent if it is granted at once.
-    pub(crate) fn join_or_send(
-        &mut self,
-        cost: u32,
-        patience: Option<Duration>,
-    ) -> Result<Option<Grant>, (u64, Error)> {
+    pub(crate) fn join_or_send(&mut self, ask: &Ask) -> Result<Option<Grant>, (u64, Error)> {
         let (joined, now) = self.shared.apply(|state, now| {
-            let joined = state.engine.join(now, cost, patience).map(|id| {
+            let joined = state.engine.join_as(now, ask).map(|id| {
                 match state
                     .engine
                     .is_granted(id)
@@ -86,6 +86,26 @@ impl Place {
                 Ok(None)
             }
         }
+    }
+
+    /// Gives up waiting at `deadline`, or at once if the turn comes later.
+    pub(crate) fn hurry(&mut self, deadline: Instant) -> Result<(), (u64, Error)> {
+        let Some(id) = self.ticket else {
+            return Ok(());
+        };
+        let deadline = self.shared.clock.time(deadline);
+        let (refusal, waker) = self.shared.apply(|state, now| {
+            let refusal = state.engine.hurry(now, id, deadline);
+            state.counters.refused += u64::from(refusal.is_some());
+            let waker = refusal.and_then(|_| state.forget(id));
+            (refusal, waker)
+        });
+        drop(waker);
+        let Some((seq, refusal)) = refusal else {
+            return Ok(());
+        };
+        self.ticket = None;
+        Err((seq, Error::refused(refusal)))
     }
 
     fn wait_as(&mut self, id: TicketId, now: Time) {
@@ -110,25 +130,32 @@ impl Place {
         })
     }
 
-    /// Ready when granted and counted as sent.
+    /// Ready when granted and counted as sent. `real`: what it costs, if that is not what was asked for.
     pub(crate) fn poll_sent(
         &mut self,
         alarm: Pin<&mut Alarm>,
         cx: &mut Context<'_>,
         tracked: bool,
+        real: Option<&Costs>,
     ) -> Poll<Result<Grant, (u64, Error)>> {
-        let sent =
-            ready!(self.poll_until(alarm, cx, |engine, now, id| engine.send(now, id, tracked)));
+        let sent = ready!(self.poll_until(alarm, cx, |engine, now, id| {
+            send(engine, now, id, tracked, real)
+        }));
         self.ticket = None;
         Poll::Ready(sent)
     }
 
-    /// Counts a granted place as sent, if what was granted is still there. Otherwise the place stands in line again.
-    pub(crate) fn send(&mut self, tracked: bool) -> Option<Result<Grant, (u64, Error)>> {
+    /// Counts a granted place as sent, if what was granted is still there. Otherwise the place stands in line again. `real`: what it costs,
+    /// if that is not what was asked for.
+    pub(crate) fn send(
+        &mut self,
+        tracked: bool,
+        real: Option<&Costs>,
+    ) -> Option<Result<Grant, (u64, Error)>> {
         let id = self.ticket?;
         let (departure, seq, waker) = self.shared.apply(|state, now| {
             let seq = state.engine.standing(id).map_or(0, |(seq, _)| seq);
-            let departure = state.engine.send(now, id, tracked);
+            let departure = send(&mut state.engine, now, id, tracked, real);
             let waker = state.settle(id, &departure);
             (departure, seq, waker)
         });
@@ -196,6 +223,20 @@ impl Place {
             self.report = now.after(waited.max(LONG_WAIT));
         }
     }
+}
+
+fn send(
+    engine: &mut Engine,
+    now: Time,
+    id: TicketId,
+    tracked: bool,
+    real: Option<&Costs>,
+) -> Departure {
+    let mut departure = engine.send(now, id, tracked);
+    if let (Departure::Sent(grant), Some(real)) = (&mut departure, real) {
+        engine.reprice(now, grant, real);
+    }
+    departure
 }
 
 impl Drop for Place {

@@ -15,6 +15,8 @@ const BATCH: usize = 32;
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) name: Box<str>,
+    /// The names of the quotas, in the order in which the engine has them.
+    quotas: Box<[Box<str>]>,
     state: Mutex<State>,
 }
 
@@ -28,10 +30,11 @@ pub(crate) struct State {
 }
 
 impl Shared {
-    pub(crate) fn new(name: Box<str>, engine: Engine) -> Self {
+    pub(crate) fn new(name: Box<str>, quotas: Box<[Box<str>]>, engine: Engine) -> Self {
         Self {
             clock: Clock::default(),
             name,
+            quotas,
             state: Mutex::new(State {
                 engine,
                 counters: Counters::default(),
@@ -39,6 +42,14 @@ impl Shared {
                 wakers: Vec::new(),
             }),
         }
+    }
+
+    pub(crate) const fn quotas(&self) -> &[Box<str>] {
+        &self.quotas
+    }
+
+    pub(crate) fn quota_index(&self, name: &str) -> Option<usize> {
+        self.quotas.iter().position(|quota| **quota == *name)
     }
 
     /// Changes the state; afterwards, with the lock released, wakes everybody the change concerns.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::engine::{Adaptation, Cause, View};
+use crate::engine::{Adaptation, Cause, Quota, View};
 
 /// What a limiter looks like at one instant.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,10 +12,12 @@ pub struct Snapshot {
     pub level: f64,
     /// The rate in use, in units a second: the configured one, or lower by what the server said.
     pub rate: f64,
-    /// The configured rate, in units a second.
+    /// The configured rate, in units a second. This and the level, the rate and the burst are of the first quota.
     pub configured_rate: f64,
     /// The configured burst.
     pub burst: u32,
+    /// All quotas, in the order in which they were given.
+    pub quotas: Vec<QuotaState>,
     /// How many callers wait in line.
     pub queue_len: usize,
     /// Cost granted to callers that have not sent yet.
@@ -34,6 +36,18 @@ pub struct Snapshot {
     pub counters: Counters,
     /// The header fields that could not be read, and how often. At most 32 of them.
     pub unreadable: Vec<(String, u64)>,
+}
+
+/// One of a limiter's quotas.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct QuotaState {
+    /// Its name.
+    pub name: String,
+    /// What is configured.
+    pub quota: Quota,
+    /// Units there now; negative while a debt is repaid.
+    pub level: f64,
 }
 
 /// A budget the server announced.
@@ -82,13 +96,14 @@ pub struct Counters {
     pub pauses: u64,
     /// Header fields that could not be read.
     pub malformed: u64,
+    /// Requests sent in a trial run though they would have had to wait.
+    pub would_wait: u64,
 }
 
 impl Snapshot {
     pub(super) fn new(
         name: &str,
-        configured_rate: f64,
-        burst: u32,
+        quotas: &[Box<str>],
         view: View,
         now: crate::engine::Time,
         counters: Counters,
@@ -96,8 +111,12 @@ impl Snapshot {
     ) -> Self {
         let counters = Counters {
             sent: view.sent,
+            would_wait: view.would_wait,
             ..counters
         };
+        let first = view.quotas.first();
+        let configured_rate = first.map_or(0.0, |first| first.quota.rate());
+        let burst = first.map_or(0, |first| first.quota.burst_size());
         let pause = view
             .pause
             .map(|pause| (pause.until.since(now), pause.cause));
@@ -113,6 +132,13 @@ impl Snapshot {
             rate: view.rate,
             configured_rate,
             burst,
+            quotas: (quotas.iter().zip(&view.quotas))
+                .map(|(name, view)| QuotaState {
+                    name: name.to_string(),
+                    quota: view.quota,
+                    level: view.level,
+                })
+                .collect(),
             queue_len: view.queue_len,
             held: view.held,
             in_flight: view.in_flight,
