@@ -140,6 +140,8 @@ pub struct View {
     pub sent: u64,
     /// The pause under way.
     pub pause: Option<Pause>,
+    /// The application holds everything back; see [`Engine::halt`](super::Engine::halt).
+    pub halted: bool,
     /// The budgets the server announced.
     pub windows: Vec<Window>,
     /// How the rate came about.

@@ -436,7 +436,7 @@ impl Engine {
     pub fn view(&mut self, now: Time) -> View {
         self.advance(now);
         let pause = self.pause();
-        let level = if pause.is_some() {
+        let level = if pause.is_some() || self.halted {
             self.bucket.level().min(0)
         } else {
             self.bucket.level()
@@ -449,6 +449,7 @@ impl Engine {
             in_flight: self.in_flight,
             sent: self.sent,
             pause,
+            halted: self.halted,
             quotas: self.quota_views(),
             would_wait: self.would_wait,
             windows: self.windows.iter().cloned().collect(),

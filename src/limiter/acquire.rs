@@ -23,10 +23,10 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct Acquire {
         place: Place,
-        costs: Costs,
+        // Or the name of a quota that does not exist.
+        costs: Result<Costs, &'static str>,
         patience: Option<Duration>,
         priority: Priority,
-        unknown: Option<&'static str>,
         #[pin]
         alarm: Alarm,
     }
@@ -36,10 +36,9 @@ impl Acquire {
     pub(super) fn new(shared: Arc<Shared>, cost: u32, patience: Option<Duration>) -> Self {
         Self {
             place: Place::new(shared),
-            costs: Costs::each(cost),
+            costs: Ok(Costs::each(cost)),
             patience,
             priority: Priority::Normal,
-            unknown: None,
             alarm: Alarm::default(),
         }
     }
@@ -55,10 +54,8 @@ impl Acquire {
     /// # }
     /// ```
     pub fn of(mut self, quota: &'static str, amount: u32) -> Self {
-        match self.place.shared().quota_index(quota) {
-            Some(index) => self.costs = self.costs.with(index, amount),
-            None => self.unknown = Some(quota),
-        }
+        let index = self.place.shared().quota_index(quota).ok_or(quota);
+        self.costs = (self.costs).and_then(|costs| Ok(costs.with(index?, amount)));
         self
     }
 
@@ -77,10 +74,10 @@ impl Future for Acquire {
         let joined = if this.place.is_taken() {
             Ok(None)
         } else {
-            match *this.unknown {
-                Some(quota) => Err((0, Error::unknown_quota(quota))),
-                None => this.place.join_or_send(&Ask {
-                    costs: *this.costs,
+            match *this.costs {
+                Err(quota) => Err((0, Error::unknown_quota(quota))),
+                Ok(costs) => this.place.join_or_send(&Ask {
+                    costs,
                     patience: *this.patience,
                     priority: *this.priority,
                     ..Ask::default()
@@ -99,7 +96,8 @@ impl Future for Acquire {
                 Ok(Permit::new(Arc::clone(shared), grant))
             }
             Err((seq, error)) => {
-                audit::refused(&shared.name, seq, this.costs.first(), &error);
+                let cost = this.costs.map_or(0, |costs| costs.first());
+                audit::refused(&shared.name, seq, cost, &error);
                 Err(error)
             }
         })

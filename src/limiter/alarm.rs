@@ -17,7 +17,8 @@ pin_project! {
     pub(crate) struct Alarm {
         #[pin]
         sleep: Option<Sleep>,
-        at: Option<Time>,
+        // Zero, which has passed for ever, if it is not set.
+        at: Time,
     }
 }
 
@@ -30,22 +31,23 @@ impl Alarm {
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         let mut this = self.project();
-        if *this.at != Some(at) {
+        if *this.at != at {
             this.sleep.set(Some(sleep_until(clock.alarm(at))));
-            *this.at = Some(at);
+            *this.at = at;
         }
         if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
             ready!(sleep.poll(cx));
         }
         this.sleep.set(None);
-        *this.at = None;
+        *this.at = Time::ZERO;
         Poll::Ready(())
     }
 
     /// Stops the timer.
     pub(crate) fn stop(self: Pin<&mut Self>) {
         let mut this = self.project();
-        if this.at.take().is_some() {
+        *this.at = Time::ZERO;
+        if this.sleep.is_some() {
             this.sleep.set(None);
         }
     }

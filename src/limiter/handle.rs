@@ -187,7 +187,7 @@ impl Limiter {
     #[must_use]
     pub fn available(&self) -> u64 {
         let view = self.shared.apply(|state, now| state.engine.view(now));
-        if view.queue_len > 0 || view.pause.is_some() {
+        if view.queue_len > 0 || view.pause.is_some() || view.halted {
             return 0;
         }
         let outstanding = view.held + view.in_flight;

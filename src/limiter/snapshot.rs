@@ -121,7 +121,7 @@ impl Snapshot {
             .pause
             .map(|pause| (pause.until.since(now), pause.cause));
         let regime = match () {
-            () if pause.is_some() => Regime::Paused,
+            () if pause.is_some() || view.halted => Regime::Paused,
             () if view.queue_len > 0 => Regime::Queueing,
             () if view.level < f64::from(burst) => Regime::Pacing,
             () => Regime::Idle,

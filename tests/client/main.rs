@@ -13,3 +13,4 @@ mod pauses;
 mod refusals;
 mod sharing;
 mod stacking;
+mod weights;
