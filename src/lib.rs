@@ -31,7 +31,8 @@
 //!   dropped, and services held ready and never called, hold nobody up. There is no background task.
 //! - **The server's word.** Nothing leaves inside a pause the server asked for. Later answers extend it, never shorten it. At its end
 //!   one request leaves, and the rest follow at the rate.
-//! - **Order.** First come, first served. Newcomers do not pass the line.
+//! - **Order.** First come, first served, within a [`Priority`]. Newcomers do not pass the line. No class starves another.
+//! - **Several quotas.** Each holds by itself; while a request waits for one it holds nothing of the others.
 //! - **Nothing lost.** A refused, timed-out or cancelled caller takes nothing.
 //! - **A record.** Each decision is an event; see [`audit`].
 //!
@@ -49,8 +50,14 @@
 //!
 //! Which fields are read, and how, is in [`feedback`]. A [classifier](ThrottleLayer::classify) can change what was read.
 //!
+//! # Exceptions to the ceiling
+//!
+//! A request whose [`Cost`] is known only when it is called, or after its answer, is not held again for what is above the unit it waited
+//! for: it leaves the limiter in debt, and those who follow wait until it is paid.
+//!
 //! # Tuning
 //!
+//! - **Quotas**: add what the server has, up to four; see [`LimiterBuilder::quota`], [`Quota::at_most`] and [`ThrottleLayer::cost`].
 //! - **Rate**: what the server allows. If you do not know it, a ceiling ten times too high costs a few dozen 429s at the
 //!   beginning and one in several hundred later; see [`Adapt`].
 //! - **Burst**: how many requests may leave at once after a quiet time. A server that counts in fixed or sliding windows sees
