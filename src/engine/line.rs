@@ -131,10 +131,15 @@ impl Engine {
             ticket.queued_through = base;
             ticket.armed = Time::MAX;
         }
-        if let Err(Refusal::Paused(_)) = self.tolerate_pause(None) {
-            self.set_state(id, State::Refused(Ejected::Paused));
-        } else if self.closed {
+        if self.closed {
             self.set_state(id, State::Refused(Ejected::Closed));
+        } else if self.config.observe {
+            self.let_pass(id);
+        } else if let Err(Refusal::TooExpensive { cost, burst }) = self.afford(&costs) {
+            // The burst was lowered meanwhile.
+            self.set_state(id, State::Refused(Ejected::TooExpensive { cost, burst }));
+        } else if self.tolerate_pause(None).is_err() {
+            self.set_state(id, State::Refused(Ejected::Paused));
         } else {
             self.set_state(id, State::Waiting);
             self.line.joining(priority);
@@ -145,14 +150,33 @@ impl Engine {
         }
     }
 
+    /// Lets a ticket that is in no list leave when it likes: nothing is enforced.
+    pub(super) fn let_pass(&mut self, id: TicketId) {
+        let now = self.now;
+        if let Some(ticket) = self.tickets.get_mut(id) {
+            ticket.state = State::Passed;
+            // Never none: that would look as if it had not had to wait.
+            ticket.deadline = now.max(ticket.arrived.after(Duration::from_nanos(1)));
+        }
+        self.would_wait += 1;
+    }
+
+    /// A ticket that was served did not leave after all: its class has its turn back.
+    pub(super) fn unserve(&mut self, id: TicketId) {
+        if let Some(ticket) = self.tickets.get_mut(id)
+            && std::mem::take(&mut ticket.served)
+        {
+            self.line.unserved(ticket.priority, &ticket.costs);
+        }
+    }
+
     pub(super) fn send_held(&mut self, id: TicketId, tracked: bool) -> Departure {
         let ticket = self
             .tickets
             .get(id)
             .expect("a granted ticket is in the slab");
-        let (costs, seq) = (ticket.costs, ticket.seq);
-        let waited = ticket.granted.since(ticket.arrived);
-        let idle = self.now.since(ticket.granted) > SLACK;
+        let (costs, seq, granted) = (ticket.costs, ticket.seq, ticket.granted);
+        let waited = granted.since(ticket.arrived);
         let reason = self.reason(ticket);
         if ticket.state == State::Passed {
             // How long it would have waited is kept in its deadline.
@@ -164,12 +188,13 @@ impl Engine {
         }
         self.tickets.unlink(&mut self.held, id);
         self.held_cost -= u64::from(costs.first());
-        if self.let_go(&costs, idle) {
+        if self.let_go(&costs, granted) {
             self.tickets.remove(id);
             return Departure::Sent(self.depart(seq, &costs, waited, reason, tracked));
         }
         // Granted more than could leave at once: its turn is the next there is room for.
-        self.put_off(&costs);
+        self.put_off(&costs, granted);
+        self.unserve(id);
         self.set_state(id, State::Revoked);
         // In line before what came back can go to those behind it, who are told of the rest.
         self.requeue_revoked(id);
@@ -177,8 +202,12 @@ impl Engine {
         match self.poll(self.now, id) {
             Poll::Refused(refusal) => Departure::Refused(refusal),
             Poll::Wait(until) => Departure::Wait(until),
-            // Not before there is room, and there is none now.
-            Poll::Granted => Departure::Wait(self.now),
+            Poll::Granted => match self.tickets.get(id) {
+                // Nothing is enforced.
+                Some(ticket) if ticket.state == State::Passed => self.send_held(id, tracked),
+                // Not before there is room, and there is none now.
+                _ => Departure::Wait(self.now),
+            },
         }
     }
 
@@ -188,6 +217,7 @@ impl Engine {
             return;
         };
         let (state, costs, priority) = (ticket.state, ticket.costs, ticket.priority);
+        let granted = ticket.granted;
         match state {
             State::Waiting => {
                 let class = self.line.class_mut(priority);
@@ -199,7 +229,8 @@ impl Engine {
             State::Held => {
                 self.tickets.unlink(&mut self.held, id);
                 self.held_cost -= u64::from(costs.first());
-                self.give_back(&costs);
+                self.give_back(&costs, granted);
+                self.unserve(id);
             }
             State::Revoked | State::Passed | State::Refused(_) | State::Free => {}
         }
@@ -289,6 +320,9 @@ impl Engine {
             self.tickets.unlink(&mut class.list, id);
             class.cost = class.cost.minus(&costs);
             self.line.served(priority, &costs);
+            if let Some(ticket) = self.tickets.get_mut(id) {
+                ticket.served = true;
+            }
             self.away = self.away.saturating_add(u64::from(costs.first()));
             self.grant(id, &costs);
             self.woken.push_back(id);

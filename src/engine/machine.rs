@@ -250,8 +250,8 @@ impl Engine {
         }
         if would_wait.is_zero() {
             self.take(&costs);
-            if !self.let_go(&costs, false) {
-                self.put_off(&costs);
+            if !self.let_go(&costs, self.now) {
+                self.put_off(&costs, self.now);
                 let wait = self.due(&Sums::NONE.plus(&costs)).since(self.now);
                 return Err((seq, Refusal::WouldWait(wait)));
             }
@@ -327,14 +327,35 @@ impl Engine {
         }
     }
 
-    /// Gives back what an answered request cost, never above the burst.
+    /// Gives back what an answered request cost, never above the burst. A quota that holds in any window gets nothing back, as it is not
+    /// known when the request left; see [`refund_of`](Self::refund_of).
     pub fn refund(&mut self, now: Time, costs: &Costs) {
+        self.give(now, costs, None);
+    }
+
+    /// Gives back all that a request took, never above the burst.
+    pub fn refund_of(&mut self, now: Time, grant: &mut Grant) {
+        self.settle_of(now, grant, &Costs::NONE);
+    }
+
+    /// What a request really cost is known: charges or refunds the difference to what it took. What took nothing, as nothing was enforced,
+    /// costs nothing.
+    pub fn settle_of(&mut self, now: Time, grant: &mut Grant, real: &Costs) {
+        let took = std::mem::replace(&mut grant.costs, *real);
+        grant.cost = real.first();
+        if grant.would_wait.is_zero() {
+            self.charge(now, &real.above(&took));
+            self.give(now, &took.above(real), Some(grant.flight.sent));
+        }
+    }
+
+    fn give(&mut self, now: Time, costs: &Costs, sent: Option<Time>) {
         self.advance(now);
-        self.pay_back(costs);
+        self.pay_back(costs, sent);
         self.loosened();
     }
 
-    /// What a request really cost is known: charges or refunds the difference to what it took.
+    /// As [`settle_of`](Self::settle_of), where only the costs are known; gives back as [`refund`](Self::refund) does.
     pub fn settle(&mut self, now: Time, took: &Costs, real: &Costs) {
         self.charge(now, &real.above(took));
         self.refund(now, &took.above(real));
