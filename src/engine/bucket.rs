@@ -147,7 +147,8 @@ impl Bucket {
 
     /// Takes back tokens there was no room for: they come again when there is.
     pub(super) fn put_off(&mut self, credits: i128, rate: u64) {
-        let room = (self.room - slack(rate)).max(0);
+        // A debt leaves no room even for what costs nothing.
+        let room = (self.room - slack(rate)).max(self.room.min(0));
         self.level = (self.level + credits).min(room);
     }
 

@@ -147,6 +147,10 @@ impl Engine {
             class.cost = class.cost.plus(&costs);
             self.tickets.insert_by_seq(&mut class.list, id);
             self.grant_due();
+            if self.line.waiting().nth(1).is_some() {
+                // It takes a turn of its class: those of others may be earlier than the class's next.
+                self.retime();
+            }
         }
     }
 
@@ -377,6 +381,7 @@ impl Engine {
     fn retime_class(&mut self, priority: Priority) {
         let base = self.passed(priority);
         let mut next = self.tickets.front(&self.line.class(priority).list);
+        let first = self.first_of_others(priority);
         let mut ahead = Sums::NONE;
         let mut told = 0;
         for _ in 0..4 * RETIME {
@@ -388,7 +393,7 @@ impl Engine {
             // Without those who left in between.
             ticket.queued_through = base.add_wrapping(ahead);
             let (called, armed) = (ticket.called, ticket.armed);
-            if !called && armed > self.due(&ahead) {
+            if !called && armed > self.due(&ahead.plus(&first)) {
                 if let Some(ticket) = self.tickets.get_mut(id) {
                     ticket.called = true;
                 }
@@ -404,15 +409,26 @@ impl Engine {
         self.gaps |= told > 0 && next.is_some();
     }
 
-    /// When a waiting caller's turn comes at the earliest, if only its own class is served; counting those who left from the middle as if
-    /// they were still there.
+    /// When a waiting caller's turn comes at the earliest: of other classes only the first is counted, if it is its turn. Those who left
+    /// from the middle are counted as if they were still there.
     pub(super) fn turn_of(&self, ticket: &Ticket) -> Time {
         // Numbers grow along the line; if they did not, asking early would do no harm.
         let ahead = ticket.queued_through.since(self.passed(ticket.priority));
         let first = (self.tickets.front(&self.line.class(ticket.priority).list))
             .and_then(|id| self.tickets.get(id))
             .map_or(Costs::NONE, |head| head.costs);
-        self.due(&ahead.max(&first).max(&ticket.costs))
+        let ahead = ahead.max(&first).max(&ticket.costs);
+        self.due(&ahead.plus(&self.first_of_others(ticket.priority)))
+    }
+
+    /// What the first of all in line costs, if it is of another class. Whoever asks while it is not there yet would be told to ask again
+    /// at once, if that were not counted.
+    fn first_of_others(&self, priority: Priority) -> Costs {
+        (self.line.next())
+            .filter(|&next| next != priority)
+            .and_then(|next| self.tickets.front(&self.line.class(next).list))
+            .and_then(|id| self.tickets.get(id))
+            .map_or(Costs::NONE, |first| first.costs)
     }
 
     /// The count of queued cost up to the front of a class.

@@ -4,6 +4,8 @@
 mod answers;
 mod feedback;
 mod laws;
+mod ledger;
+mod mixed;
 mod model;
 mod properties;
 mod trial;
