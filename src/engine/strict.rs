@@ -57,9 +57,7 @@ impl Log {
     pub(super) fn advance(&mut self, now: Time) {
         self.now = self.now.max(now);
         while let Some(&slot) = self.slots.front() {
-            let end = self.end(slot.number);
-            // The end of time never comes.
-            if end > self.now || end == Time::MAX {
+            if self.counts(slot.number) {
                 break;
             }
             self.slots.pop_front();
@@ -98,8 +96,11 @@ impl Log {
     /// Whether what was set aside at `since` may leave.
     pub(super) fn has_room(&self, cost: u64, since: Time) -> bool {
         // What others hold was set aside besides it, unless it counts no more.
-        let counts = self.end(self.number(since)) > self.now;
-        let others = if counts { self.left } else { self.used };
+        let others = if self.counts(self.number(since)) {
+            self.left
+        } else {
+            self.used
+        };
         cost == 0 || others + cost <= self.most
     }
 
@@ -141,11 +142,13 @@ impl Log {
             }
             missing -= count;
         }
-        // All that counts now, and then whole windows.
+        // All that counts now has to end, and then whole windows.
+        let last = self.slots.back().map(|slot| self.end(slot.number));
         let windows = 1 + missing.saturating_sub(1) / self.most;
         let wait = u128::from(self.window) * u128::from(windows);
         let wait = u64::try_from(wait).unwrap_or(u64::MAX);
-        self.now.after(Duration::from_nanos(wait))
+        last.max(Some(self.now.after(Duration::from_nanos(wait))))
+            .unwrap_or(Time::MAX)
     }
 
     /// Another amount from now on; what left still counts.
@@ -180,6 +183,12 @@ impl Log {
             .binary_search_by_key(&number, |slot| slot.number)
             .ok()?;
         self.slots.get_mut(index)
+    }
+
+    fn counts(&self, slot: u64) -> bool {
+        let end = self.end(slot);
+        // The end of time never comes.
+        end > self.now || end == Time::MAX
     }
 
     /// When what left in a slot counts no more.

@@ -17,6 +17,8 @@ pub(crate) struct Ledger {
     /// What may leave now without breaking the ceiling in any window, and when that was so. Only for those that count a rate.
     room: f64,
     at: u64,
+    /// The debt is larger than what the engine keeps, which is more than it can be given at once.
+    lost: bool,
     /// What left when. Only for those that hold in any window.
     left: Vec<(u64, u64)>,
 }
@@ -27,6 +29,7 @@ impl Ledger {
             quota,
             room: 0.0,
             at: 0,
+            lost: false,
             left: Vec::new(),
         };
         ledger.room = ledger.most();
@@ -75,7 +78,7 @@ impl Ledger {
             );
         } else {
             assert!(
-                self.room + self.grain() >= f64::from(cost),
+                self.lost || self.room + self.grain() >= f64::from(cost),
                 "the ceiling of {:?} is broken at {now}: {cost} left where {} may",
                 self.quota,
                 self.room
@@ -88,6 +91,8 @@ impl Ledger {
     pub(crate) fn borrowed(&mut self, now: u64, cost: u32) {
         self.pass(now);
         self.room -= f64::from(cost);
+        let period = self.quota.period().as_nanos() as f64;
+        self.lost |= self.room * period < -1.4 * 2_f64.powi(94);
     }
 
     /// So much of what left then does not count.

@@ -2,12 +2,16 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod answers;
+mod classes;
+mod drive;
 mod feedback;
 mod laws;
 mod ledger;
 mod mixed;
 mod model;
 mod properties;
+mod quotas;
+mod strict;
 mod trial;
 
 /// How many random traces a law is tried on. `THROTTLE_CASES` sets it for long runs.

@@ -226,7 +226,6 @@ impl Trace {
             }
             Op::Observe(on) => {
                 self.engine.set_observe(now, on);
-                // Nobody is held back; what left meanwhile was not paced.
             }
             Op::Close => {
                 self.engine.close(now);
@@ -423,12 +422,6 @@ impl Trace {
             assert!(round < most, "asking leads nowhere");
             self.now = self.now.max(armed);
             assert!(self.now <= due, "{:?} is stuck", self.callers[index]);
-            eprintln!(
-                "ask {} {:?} {:?}",
-                self.now,
-                self.callers[index],
-                self.engine.clone().view(self.time()).quotas
-            );
             self.send(index, false);
             while let Some(ticket) = self.engine.take_woken() {
                 let named = |caller: &&mut Caller| caller.ticket == ticket;
