@@ -341,11 +341,18 @@ impl Engine {
     /// What a request really cost is known: charges or refunds the difference to what it took. What took nothing, as nothing was enforced,
     /// costs nothing.
     pub fn settle_of(&mut self, now: Time, grant: &mut Grant, real: &Costs) {
-        let took = std::mem::replace(&mut grant.costs, *real);
-        grant.cost = real.first();
+        let took = grant.costs;
+        let back = took.above(real);
+        // In a trial run nothing more is charged, so it must not be given back later.
+        grant.costs = if self.config.observe {
+            took.above(&back)
+        } else {
+            *real
+        };
+        grant.cost = grant.costs.first();
         if grant.would_wait.is_zero() {
             self.charge(now, &real.above(&took));
-            self.give(now, &took.above(real), Some(grant.flight.sent));
+            self.give(now, &back, Some(grant.flight.sent));
         }
     }
 

@@ -17,6 +17,8 @@ pub(crate) struct Ledger {
     /// What may leave now without breaking the ceiling in any window, and when that was so. Only for those that count a rate.
     room: f64,
     at: u64,
+    /// The largest debt there was.
+    deepest: f64,
     /// The debt is larger than what the engine keeps, which is more than it can be given at once.
     lost: bool,
     /// What left when. Only for those that hold in any window.
@@ -29,6 +31,7 @@ impl Ledger {
             quota,
             room: 0.0,
             at: 0,
+            deepest: 0.0,
             lost: false,
             left: Vec::new(),
         };
@@ -50,7 +53,7 @@ impl Ledger {
 
     /// What floating point may be off by.
     fn grain(&self) -> f64 {
-        (self.most() + self.room.abs()) * 1e-9
+        self.most() * 1e-9 + self.deepest * 1e-14
     }
 
     fn pass(&mut self, now: u64) {
@@ -91,6 +94,7 @@ impl Ledger {
     pub(crate) fn borrowed(&mut self, now: u64, cost: u32) {
         self.pass(now);
         self.room -= f64::from(cost);
+        self.deepest = self.deepest.max(-self.room);
         let period = self.quota.period().as_nanos() as f64;
         self.lost |= self.room * period < -1.4 * 2_f64.powi(94);
     }
