@@ -11,6 +11,7 @@ mod live;
 mod mixed;
 mod model;
 mod observe;
+mod ops;
 mod properties;
 mod quotas;
 mod strict;

@@ -254,3 +254,14 @@ fn the_largest_costs_are_only_numbers() {
         engine.view(Time::MAX);
     }
 }
+
+/// A refund is of what is owed: nothing is made of a debt too large to be kept.
+#[test]
+fn the_largest_debt_is_kept_to_the_last_token() {
+    let quota = Quota::new(1, Duration::from_nanos(1 << 62)).burst(9);
+    let mut engine = engine(&[quota]);
+    engine.try_send(at(0.0), 9).unwrap();
+    engine.charge(at(0.0), &Costs::each(u32::MAX));
+    engine.refund(at(0.0), &Costs::each(u32::MAX));
+    assert_eq!(levels(&mut engine, at(0.0)), [0.0]);
+}

@@ -173,6 +173,24 @@ fn at_the_end_of_time_nothing_comes_back() {
     assert!(engine.try_send(end, 1).is_err());
 }
 
+/// Whoever needs more than somebody else is not told to ask earlier.
+#[test]
+fn the_turn_is_the_later_the_more_goes_before_it() {
+    let mut engine = engine(4, Duration::from_millis(100), true);
+    engine.try_send(at(0.0), 2).unwrap();
+    let due = |cost| {
+        let mut engine = engine.clone();
+        let first = engine.join(at(0.0), 3, None).unwrap();
+        let second = engine.join(at(0.0), cost, None).unwrap();
+        let first = wait(&mut engine, at(0.0), first).unwrap();
+        (first, wait(&mut engine, at(0.0), second).unwrap())
+    };
+    for cost in 0..=4 {
+        let (first, second) = due(cost);
+        assert!(second >= first, "{second:?} after {first:?}");
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Op {
     Join(u32),
