@@ -18,6 +18,9 @@ pub(super) const SLACK: Duration = Duration::from_millis(10);
 /// No bound on the level.
 pub(super) const UNBOUNDED: i128 = i128::MAX / 4;
 
+/// No debt is larger. It holds the largest charge to the slowest quota; a refund of more than is owed would make tokens.
+const DEEPEST: i128 = i128::MIN / 4 * 3;
+
 const SCALE: u32 = 32;
 
 /// Tokens, in credits, at a point in time.
@@ -125,8 +128,8 @@ impl Bucket {
 
     /// Takes tokens that leave without having been set aside: those who follow wait for them.
     pub(super) fn borrow(&mut self, credits: i128) {
-        self.level = self.level.saturating_sub(credits).max(-UNBOUNDED);
-        self.room = self.room.saturating_sub(credits).max(-UNBOUNDED);
+        self.level = self.level.saturating_sub(credits).max(DEEPEST);
+        self.room = self.room.saturating_sub(credits).max(DEEPEST);
     }
 
     /// Another quota from now on. It has been validated. As many tokens are there as before, but no more than the new burst; a debt stays.
@@ -137,7 +140,7 @@ impl Bucket {
             // Whole tokens, and the rest to the 2^-31st, rounded down.
             let part = credits.rem_euclid(old) / (old >> 31).max(1);
             let whole = credits.div_euclid(old).saturating_mul(new.token);
-            whole.saturating_add(part * (new.token >> 31))
+            whole.saturating_add(part * (new.token >> 31)).max(DEEPEST)
         };
         let (level, room) = (convert(self.level), convert(self.room));
         self.level = level.min(new.burst);
@@ -147,7 +150,8 @@ impl Bucket {
 
     /// Takes back tokens there was no room for: they come again when there is.
     pub(super) fn put_off(&mut self, credits: i128, rate: u64) {
-        let room = (self.room - slack(rate)).max(0);
+        // A debt leaves no room even for what costs nothing.
+        let room = (self.room - slack(rate)).max(self.room.min(0));
         self.level = (self.level + credits).min(room);
     }
 

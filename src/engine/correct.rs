@@ -190,10 +190,11 @@ impl Engine {
             return;
         };
         ticket.state = State::Revoked;
-        let costs = ticket.costs;
+        let (costs, granted) = (ticket.costs, ticket.granted);
         self.tickets.unlink(&mut self.held, id);
         self.held_cost -= u64::from(costs.first());
-        self.give_back(&costs);
+        self.give_back(&costs, granted);
+        self.unserve(id);
     }
 
     /// After an answer: a budget may have more or less left than those in line reckoned with.

@@ -111,6 +111,16 @@ impl Sums {
         self
     }
 
+    /// `share` of `all` parts of it, rounded down.
+    pub(super) fn part(self, share: u64, all: u64) -> Self {
+        let mut sums = self;
+        for sum in &mut sums.0 {
+            let part = u128::from(*sum) * u128::from(share) / u128::from(all.max(1));
+            *sum = u64::try_from(part).map_or(*sum, |part| part.min(*sum));
+        }
+        sums
+    }
+
     pub(super) fn add(self, other: Self) -> Self {
         let mut sums = self;
         for (sum, other) in sums.0.iter_mut().zip(other.0) {

@@ -1,7 +1,7 @@
 //! All quotas of one engine, taken together or not at all.
 
 use super::{
-    bucket::{Bucket, Segment, UNBOUNDED, slack},
+    bucket::{Bucket, SLACK, Segment, UNBOUNDED, slack},
     costs::{Costs, Sums},
     machine::Engine,
     strict::Log,
@@ -43,14 +43,15 @@ impl Engine {
         }
     }
 
-    /// Lets what was set aside leave, if there is room in all; see [`Bucket::depart`].
-    pub(super) fn let_go(&mut self, costs: &Costs, idle: bool) -> bool {
+    /// Lets what was set aside at `since` leave, if there is room in all; see [`Bucket::depart`].
+    pub(super) fn let_go(&mut self, costs: &Costs, since: Time) -> bool {
         let rate = self.segment(self.now).rate;
+        let idle = self.now.since(since) > SLACK;
         let room = |bucket: &Bucket, index| bucket.has_room(bucket.credits_of(costs, index));
         let all = room(&self.bucket, 0)
             && self.further.iter().all(|further| match &further.gate {
                 Gate::Bucket(bucket) => room(bucket, further.index),
-                Gate::Log(_) => true,
+                Gate::Log(log) => log.has_room(u64::from(costs.of(further.index)), since),
             });
         if !all {
             return false;
@@ -63,14 +64,14 @@ impl Engine {
                     let credits = bucket.credits_of(costs, *index);
                     bucket.depart(credits, idle, bucket.full_rate());
                 }
-                Gate::Log(log) => log.depart(u64::from(costs.of(*index))),
+                Gate::Log(log) => log.depart(u64::from(costs.of(*index)), since),
             }
         }
         true
     }
 
-    /// Takes back what was set aside and found no room.
-    pub(super) fn put_off(&mut self, costs: &Costs) {
+    /// Takes back what was set aside at `since` and found no room.
+    pub(super) fn put_off(&mut self, costs: &Costs, since: Time) {
         let rate = self.segment(self.now).rate;
         self.bucket.put_off(self.bucket.credits_of(costs, 0), rate);
         for Further { index, gate } in &mut self.further {
@@ -78,13 +79,13 @@ impl Engine {
                 Gate::Bucket(bucket) => {
                     bucket.put_off(bucket.credits_of(costs, *index), bucket.full_rate());
                 }
-                Gate::Log(log) => log.give_back(u64::from(costs.of(*index))),
+                Gate::Log(log) => log.give_back(u64::from(costs.of(*index)), since),
             }
         }
     }
 
-    /// Takes back what was set aside and is not used.
-    pub(super) fn give_back(&mut self, costs: &Costs) {
+    /// Takes back what was set aside at `since` and is not used.
+    pub(super) fn give_back(&mut self, costs: &Costs, since: Time) {
         let rate = self.segment(self.now).rate;
         self.bucket
             .give_back(self.bucket.credits_of(costs, 0), rate);
@@ -93,13 +94,13 @@ impl Engine {
                 Gate::Bucket(bucket) => {
                     bucket.give_back(bucket.credits_of(costs, *index), bucket.full_rate());
                 }
-                Gate::Log(log) => log.give_back(u64::from(costs.of(*index))),
+                Gate::Log(log) => log.give_back(u64::from(costs.of(*index)), since),
             }
         }
     }
 
-    /// Undoes a departure.
-    pub(super) fn pay_back(&mut self, costs: &Costs) {
+    /// Undoes a departure at `sent`. Where any window counts, nothing comes back if that is not known.
+    pub(super) fn pay_back(&mut self, costs: &Costs, sent: Option<Time>) {
         let rate = self.segment(self.now).rate;
         self.bucket.refund(self.bucket.credits_of(costs, 0), rate);
         for Further { index, gate } in &mut self.further {
@@ -107,7 +108,11 @@ impl Engine {
                 Gate::Bucket(bucket) => {
                     bucket.refund(bucket.credits_of(costs, *index), bucket.full_rate());
                 }
-                Gate::Log(log) => log.refund(u64::from(costs.of(*index))),
+                Gate::Log(log) => {
+                    if let Some(sent) = sent {
+                        log.refund(u64::from(costs.of(*index)), sent);
+                    }
+                }
             }
         }
     }

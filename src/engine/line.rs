@@ -131,10 +131,15 @@ impl Engine {
             ticket.queued_through = base;
             ticket.armed = Time::MAX;
         }
-        if let Err(Refusal::Paused(_)) = self.tolerate_pause(None) {
-            self.set_state(id, State::Refused(Ejected::Paused));
-        } else if self.closed {
+        if self.closed {
             self.set_state(id, State::Refused(Ejected::Closed));
+        } else if self.config.observe {
+            self.let_pass(id);
+        } else if let Err(Refusal::TooExpensive { cost, burst }) = self.afford(&costs) {
+            // The burst was lowered meanwhile.
+            self.set_state(id, State::Refused(Ejected::TooExpensive { cost, burst }));
+        } else if self.tolerate_pause(None).is_err() {
+            self.set_state(id, State::Refused(Ejected::Paused));
         } else {
             self.set_state(id, State::Waiting);
             self.line.joining(priority);
@@ -142,6 +147,30 @@ impl Engine {
             class.cost = class.cost.plus(&costs);
             self.tickets.insert_by_seq(&mut class.list, id);
             self.grant_due();
+            if self.line.waiting().nth(1).is_some() {
+                // It takes a turn of its class: those of others may be earlier than the class's next.
+                self.retime();
+            }
+        }
+    }
+
+    /// Lets a ticket that is in no list leave when it likes: nothing is enforced.
+    pub(super) fn let_pass(&mut self, id: TicketId) {
+        let now = self.now;
+        if let Some(ticket) = self.tickets.get_mut(id) {
+            ticket.state = State::Passed;
+            // Never none: that would look as if it had not had to wait.
+            ticket.deadline = now.max(ticket.arrived.after(Duration::from_nanos(1)));
+        }
+        self.would_wait += 1;
+    }
+
+    /// A ticket that was served did not leave after all: its class has its turn back.
+    pub(super) fn unserve(&mut self, id: TicketId) {
+        if let Some(ticket) = self.tickets.get_mut(id)
+            && std::mem::take(&mut ticket.served)
+        {
+            self.line.unserved(ticket.priority, &ticket.costs);
         }
     }
 
@@ -150,9 +179,8 @@ impl Engine {
             .tickets
             .get(id)
             .expect("a granted ticket is in the slab");
-        let (costs, seq) = (ticket.costs, ticket.seq);
-        let waited = ticket.granted.since(ticket.arrived);
-        let idle = self.now.since(ticket.granted) > SLACK;
+        let (costs, seq, granted) = (ticket.costs, ticket.seq, ticket.granted);
+        let waited = granted.since(ticket.arrived);
         let reason = self.reason(ticket);
         if ticket.state == State::Passed {
             // How long it would have waited is kept in its deadline.
@@ -166,12 +194,13 @@ impl Engine {
         }
         self.tickets.unlink(&mut self.held, id);
         self.held_cost -= u64::from(costs.first());
-        if self.let_go(&costs, idle) {
+        if self.let_go(&costs, granted) {
             self.tickets.remove(id);
             return Departure::Sent(self.depart(seq, &costs, waited, reason, tracked));
         }
         // Granted more than could leave at once: its turn is the next there is room for.
-        self.put_off(&costs);
+        self.put_off(&costs, granted);
+        self.unserve(id);
         self.set_state(id, State::Revoked);
         // In line before what came back can go to those behind it, who are told of the rest.
         self.requeue_revoked(id);
@@ -179,8 +208,12 @@ impl Engine {
         match self.poll(self.now, id) {
             Poll::Refused(refusal) => Departure::Refused(refusal),
             Poll::Wait(until) => Departure::Wait(until),
-            // Not before there is room, and there is none now.
-            Poll::Granted => Departure::Wait(self.now),
+            Poll::Granted => match self.tickets.get(id) {
+                // Nothing is enforced.
+                Some(ticket) if ticket.state == State::Passed => self.send_held(id, tracked),
+                // Not before there is room, and there is none now.
+                _ => Departure::Wait(self.now),
+            },
         }
     }
 
@@ -190,6 +223,7 @@ impl Engine {
             return;
         };
         let (state, costs, priority) = (ticket.state, ticket.costs, ticket.priority);
+        let granted = ticket.granted;
         match state {
             State::Waiting => {
                 let class = self.line.class_mut(priority);
@@ -201,7 +235,8 @@ impl Engine {
             State::Held => {
                 self.tickets.unlink(&mut self.held, id);
                 self.held_cost -= u64::from(costs.first());
-                self.give_back(&costs);
+                self.give_back(&costs, granted);
+                self.unserve(id);
             }
             State::Revoked | State::Passed | State::Refused(_) | State::Free => {}
         }
@@ -291,6 +326,9 @@ impl Engine {
             self.tickets.unlink(&mut class.list, id);
             class.cost = class.cost.minus(&costs);
             self.line.served(priority, &costs);
+            if let Some(ticket) = self.tickets.get_mut(id) {
+                ticket.served = true;
+            }
             self.away = self.away.saturating_add(u64::from(costs.first()));
             self.grant(id, &costs);
             self.woken.push_back(id);
@@ -345,6 +383,7 @@ impl Engine {
     fn retime_class(&mut self, priority: Priority) {
         let base = self.passed(priority);
         let mut next = self.tickets.front(&self.line.class(priority).list);
+        let first = self.first_of_others(priority);
         let mut ahead = Sums::NONE;
         let mut told = 0;
         for _ in 0..4 * RETIME {
@@ -356,7 +395,7 @@ impl Engine {
             // Without those who left in between.
             ticket.queued_through = base.add_wrapping(ahead);
             let (called, armed) = (ticket.called, ticket.armed);
-            if !called && armed > self.due(&ahead) {
+            if !called && armed > self.due(&ahead.plus(&first)) {
                 if let Some(ticket) = self.tickets.get_mut(id) {
                     ticket.called = true;
                 }
@@ -372,15 +411,26 @@ impl Engine {
         self.gaps |= told > 0 && next.is_some();
     }
 
-    /// When a waiting caller's turn comes at the earliest, if only its own class is served; counting those who left from the middle as if
-    /// they were still there.
+    /// When a waiting caller's turn comes at the earliest: of other classes only the first is counted, if it is its turn. Those who left
+    /// from the middle are counted as if they were still there.
     pub(super) fn turn_of(&self, ticket: &Ticket) -> Time {
         // Numbers grow along the line; if they did not, asking early would do no harm.
         let ahead = ticket.queued_through.since(self.passed(ticket.priority));
         let first = (self.tickets.front(&self.line.class(ticket.priority).list))
             .and_then(|id| self.tickets.get(id))
             .map_or(Costs::NONE, |head| head.costs);
-        self.due(&ahead.max(&first).max(&ticket.costs))
+        let ahead = ahead.max(&first).max(&ticket.costs);
+        self.due(&ahead.plus(&self.first_of_others(ticket.priority)))
+    }
+
+    /// What the first of all in line costs, if it is of another class. Whoever asks while it is not there yet would be told to ask again
+    /// at once, if that were not counted.
+    fn first_of_others(&self, priority: Priority) -> Costs {
+        (self.line.next())
+            .filter(|&next| next != priority)
+            .and_then(|next| self.tickets.front(&self.line.class(next).list))
+            .and_then(|id| self.tickets.get(id))
+            .map_or(Costs::NONE, |first| first.costs)
     }
 
     /// The count of queued cost up to the front of a class.

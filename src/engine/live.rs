@@ -10,7 +10,7 @@ use super::{
     machine::{Admitted, Engine},
     outcome::Refusal,
     quota::{ConfigError, Quota},
-    tickets::State,
+    tickets::{Ejected, State},
     time::Time,
 };
 
@@ -77,7 +77,7 @@ impl Engine {
         self.config.max_queue = max_queue;
         self.config.max_pause = max_pause;
         if self.tolerate_pause(None).is_err() {
-            self.eject(super::tickets::Ejected::Paused);
+            self.eject(Ejected::Paused);
         }
     }
 
@@ -111,15 +111,12 @@ impl Engine {
             while let Some(id) = self.tickets.front(&self.line.class(priority).list) {
                 let list = &mut self.line.class_mut(priority).list;
                 self.tickets.unlink(list, id);
-                self.set_state(id, State::Passed);
-                if let Some(ticket) = self.tickets.get_mut(id) {
-                    ticket.deadline = self.now;
-                }
-                self.would_wait += 1;
+                self.let_pass(id);
                 self.woken.push_back(id);
             }
         }
         self.line.clear();
+        self.gaps = false;
     }
 
     /// What would be decided, where nothing is enforced.
@@ -176,7 +173,7 @@ impl Engine {
                     self.tickets.unlink(&mut class.list, id);
                     class.cost = class.cost.minus(&costs);
                     self.gaps = true;
-                    let why = super::tickets::Ejected::TooExpensive { cost, burst };
+                    let why = Ejected::TooExpensive { cost, burst };
                     self.set_state(id, State::Refused(why));
                     self.woken.push_back(id);
                 }

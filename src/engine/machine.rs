@@ -293,8 +293,8 @@ impl Engine {
         }
         if would_wait.is_zero() {
             self.take(&costs);
-            if !self.let_go(&costs, false) {
-                self.put_off(&costs);
+            if !self.let_go(&costs, self.now) {
+                self.put_off(&costs, self.now);
                 let wait = self.due(&Sums::NONE.plus(&costs)).since(self.now);
                 return Err((seq, Refusal::WouldWait(wait)));
             }
@@ -363,27 +363,6 @@ impl Engine {
         self.advance(now);
         self.rate.settle(self.sent);
         self.hold(wait, Cause::Penalty)
-    }
-
-    /// Takes `costs` for what has left without them: those who follow wait until it is paid off.
-    pub fn charge(&mut self, now: Time, costs: &Costs) {
-        self.advance(now);
-        if !self.config.observe {
-            self.borrow(costs);
-        }
-    }
-
-    /// Gives back what an answered request cost, never above the burst.
-    pub fn refund(&mut self, now: Time, costs: &Costs) {
-        self.advance(now);
-        self.pay_back(costs);
-        self.loosened();
-    }
-
-    /// What a request really cost is known: charges or refunds the difference to what it took.
-    pub fn settle(&mut self, now: Time, took: &Costs, real: &Costs) {
-        self.charge(now, &real.above(took));
-        self.refund(now, &took.above(real));
     }
 
     /// Ends it: everybody who waits or comes is refused.

@@ -51,6 +51,7 @@ mod outcome;
 mod priority;
 mod quota;
 mod rate;
+mod settle;
 mod strict;
 mod tickets;
 mod time;

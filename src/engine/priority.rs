@@ -97,11 +97,29 @@ impl Line {
         self.turn = self.turn.max(turn);
     }
 
-    /// What is served before one who joins a class now, as far as can be known.
+    /// Somebody of a class was served and did not leave.
+    pub(super) fn unserved(&mut self, priority: Priority, costs: &Costs) {
+        let cost = u64::from(costs.first().max(1));
+        let class = self.class_mut(priority);
+        class.turn = class.turn.saturating_sub(cost * STRIDES[priority as usize]);
+    }
+
+    /// What is served before one who joins a class now, as far as can be known: its class, and of the others their share until then.
     pub(super) fn ahead(&self, priority: Priority) -> Sums {
+        let class = self.class(priority);
+        let first = if class.list.is_empty() {
+            class.turn.max(self.turn)
+        } else {
+            class.turn
+        };
+        let turn = first.saturating_add(class.amount().saturating_mul(STRIDES[priority as usize]));
         (ALL.into_iter())
-            .filter(|&other| other >= priority)
-            .fold(Sums::NONE, |sums, other| sums.add(self.class(other).cost))
+            .filter(|&other| other != priority)
+            .map(|other| (self.class(other), STRIDES[other as usize]))
+            .fold(class.cost, |sums, (other, stride)| {
+                let share = turn.saturating_sub(other.turn) / stride;
+                sums.add(other.cost.part(share, other.amount()))
+            })
     }
 
     /// Nobody waits any more.
@@ -109,6 +127,14 @@ impl Line {
         for class in &mut self.classes {
             class.cost = Sums::NONE;
         }
+    }
+}
+
+impl Class {
+    /// What takes turns.
+    fn amount(&self) -> u64 {
+        // Those that cost nothing take one each.
+        self.cost.of(0).max(self.list.len() as u64)
     }
 }
 

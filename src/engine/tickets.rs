@@ -63,6 +63,8 @@ pub(super) struct Ticket {
     pub(super) state: State,
     /// It has been told to ask again and has not done so yet.
     pub(super) called: bool,
+    /// It was granted from the line, which its class was charged for.
+    pub(super) served: bool,
     generation: u32,
     prev: u32,
     next: u32,
@@ -244,6 +246,7 @@ impl Ticket {
             priority,
             state: State::Waiting,
             called: false,
+            served: false,
             generation: 0,
             prev: NONE,
             next: NONE,

@@ -2,10 +2,19 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod answers;
+mod classes;
+mod drive;
 mod feedback;
 mod laws;
+mod ledger;
+mod live;
+mod mixed;
 mod model;
+mod observe;
+mod ops;
 mod properties;
+mod quotas;
+mod strict;
 mod trial;
 
 /// How many random traces a law is tried on. `THROTTLE_CASES` sets it for long runs.
