@@ -77,12 +77,13 @@ impl InFlight {
         response
     }
 
-    fn observe(&self, flight: Flight, status: StatusCode, feedback: &Feedback, refund: bool) {
-        let (seq, costs) = (self.grant.seq, self.grant.costs);
+    fn observe(&mut self, flight: Flight, status: StatusCode, feedback: &Feedback, refund: bool) {
+        let seq = self.grant.seq;
         let (answered, elapsed) = observe(&self.shared, Some(seq), Some(flight), feedback);
         if refund {
+            let grant = &mut self.grant;
             self.shared
-                .apply(|state, now| state.engine.refund(now, &costs));
+                .apply(|state, now| state.engine.refund_of(now, grant));
         }
         audit::answered(&self.shared.name, seq, status.as_u16(), elapsed, &answered);
     }
@@ -92,9 +93,9 @@ impl InFlight {
         match real.resolve(shared) {
             Ok(real) => {
                 let took = self.grant.costs;
-                shared.apply(|state, now| state.engine.settle(now, &took, &real));
+                let grant = &mut self.grant;
+                shared.apply(|state, now| state.engine.settle_of(now, grant, &real));
                 audit::settled(&shared.name, seq, took.first(), real.first());
-                self.grant.costs = real;
             }
             // There is nobody to tell but the record.
             Err(error) => audit::unsettled(&shared.name, seq, &error),

@@ -5,7 +5,7 @@ use std::{
 
 use crate::{
     audit,
-    engine::{Costs, Grant},
+    engine::Grant,
     error::Error,
     limiter::{Cost, Shared},
 };
@@ -32,7 +32,7 @@ use crate::{
 pub struct Receipt {
     shared: Arc<Shared>,
     seq: u64,
-    took: Arc<Mutex<Costs>>,
+    grant: Arc<Mutex<Grant>>,
 }
 
 impl Receipt {
@@ -40,7 +40,7 @@ impl Receipt {
         Self {
             shared,
             seq: grant.seq,
-            took: Arc::new(Mutex::new(grant.costs)),
+            grant: Arc::new(Mutex::new(*grant)),
         }
     }
 
@@ -58,12 +58,12 @@ impl Receipt {
     /// If the limiter does not have a quota that is named. Nothing is changed then.
     pub fn settle(&self, real: Cost) -> Result<(), Error> {
         let real = real.resolve(&self.shared)?;
-        let took = {
-            let mut took = self.took.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *took, real)
-        };
+        // Held while the limiter's lock is taken, which never happens the other way round.
+        let mut grant = self.grant.lock().unwrap_or_else(PoisonError::into_inner);
+        let took = grant.costs;
         self.shared
-            .apply(|state, now| state.engine.settle(now, &took, &real));
+            .apply(|state, now| state.engine.settle_of(now, &mut grant, &real));
+        drop(grant);
         audit::settled(&self.shared.name, self.seq, took.first(), real.first());
         Ok(())
     }

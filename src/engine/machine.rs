@@ -206,21 +206,6 @@ impl Engine {
         }
     }
 
-    /// What a request costs is known as it leaves: charges or refunds the difference to what it took.
-    pub fn reprice(&mut self, now: Time, grant: &mut Grant, real: &Costs) {
-        if !grant.would_wait.is_zero() {
-            return;
-        }
-        self.settle(now, &grant.costs, real);
-        if grant.flight.cost > 0 {
-            self.in_flight =
-                self.in_flight - u64::from(grant.flight.cost) + u64::from(real.first());
-            grant.flight.cost = real.first();
-        }
-        (grant.costs, grant.cost) = (*real, real.first());
-        grant.level = self.bucket.level();
-    }
-
     /// Bounds the wait of a ticket anew: it is refused if its turn comes later, or the time has come. The number is the caller's.
     pub fn hurry(&mut self, now: Time, id: TicketId, deadline: Time) -> Option<(u64, Refusal)> {
         self.advance(now);
@@ -236,8 +221,9 @@ impl Engine {
         } else {
             ticket.deadline = ticket.deadline.min(deadline);
             let ticket = self.tickets.get(id)?;
+            // As if it were the first in line, which it mostly is.
             let turn = match ticket.state {
-                State::Waiting => self.turn_of(ticket),
+                State::Waiting => self.due(&Sums::NONE.plus(&ticket.costs)),
                 _ => now,
             };
             if turn <= deadline {

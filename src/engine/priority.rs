@@ -50,8 +50,9 @@ impl Line {
         turn: 0,
     };
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.classes.iter().all(|class| class.list.is_empty())
+    pub(super) const fn is_empty(&self) -> bool {
+        let [low, normal, high] = &self.classes;
+        low.list.is_empty() && normal.list.is_empty() && high.list.is_empty()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -68,12 +69,16 @@ impl Line {
 
     /// The classes in which somebody waits.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Priority> + use<> {
-        let waits = self.classes.map(|class| !class.list.is_empty());
+        let [low, normal, high] = &self.classes;
+        let waits = [low, normal, high].map(|class| !class.list.is_empty());
         (ALL.into_iter()).filter(move |&priority| waits[priority as usize])
     }
 
     /// The class whose turn it is.
     pub(super) fn next(&self) -> Option<Priority> {
+        if self.is_empty() {
+            return None;
+        }
         // Of two with the same turn the higher one, which comes last.
         self.waiting()
             .min_by_key(|&priority| (self.class(priority).turn, std::cmp::Reverse(priority)))

@@ -46,6 +46,20 @@ impl Engine {
         self.loosened();
     }
 
+    /// What a request costs is known as it leaves: as [`settle_of`](Self::settle_of), and in flight it counts as what it costs.
+    pub fn reprice(&mut self, now: Time, grant: &mut Grant, real: &Costs) {
+        if !grant.would_wait.is_zero() {
+            return;
+        }
+        self.settle_of(now, grant, real);
+        if grant.flight.cost > 0 {
+            self.in_flight =
+                self.in_flight - u64::from(grant.flight.cost) + u64::from(real.first());
+            grant.flight.cost = real.first();
+        }
+        grant.level = self.bucket.level();
+    }
+
     /// As [`settle_of`](Self::settle_of), where only the costs are known; gives back as [`refund`](Self::refund) does.
     pub fn settle(&mut self, now: Time, took: &Costs, real: &Costs) {
         self.charge(now, &real.above(took));

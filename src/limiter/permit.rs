@@ -42,16 +42,15 @@ impl Permit {
     pub fn settle(&mut self, real: Cost) -> Result<(), Error> {
         let real = real.resolve(&self.shared)?;
         let took = self.grant.costs;
+        let grant = &mut self.grant;
         self.shared
-            .apply(|state, now| state.engine.settle(now, &took, &real));
+            .apply(|state, now| state.engine.settle_of(now, grant, &real));
         audit::settled(
             &self.shared.name,
             self.grant.seq,
             took.first(),
             real.first(),
         );
-        self.grant.costs = real;
-        self.grant.cost = real.first();
         Ok(())
     }
 
