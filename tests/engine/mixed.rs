@@ -441,3 +441,44 @@ proptest! {
         run(&quotas, adapt, &ops);
     }
 }
+
+fn joins(priority: Priority, cost: u32) -> Op {
+    Op::Join {
+        costs: [cost, 0, 0, 0],
+        priority,
+        patience: None,
+    }
+}
+
+/// Found by the random traces: what costs nothing was granted while there was a debt, and told to ask again at once.
+#[test]
+fn a_debt_leaves_no_room_even_for_what_costs_nothing() {
+    let mut ops = vec![joins(Priority::Low, 2)];
+    ops.extend((0..3).map(|_| joins(Priority::Low, 0)));
+    ops.push(joins(Priority::High, 0));
+    ops.extend((0..6).map(|_| joins(Priority::Low, 0)));
+    ops.extend([
+        Op::Advance(10_000_001),
+        joins(Priority::Low, 0),
+        Op::Send(1),
+        Op::Settle(0, [4, 0, 0, 0]),
+    ]);
+    let quota = Quota::new(1, Duration::from_millis(100)).burst(3);
+    run(&[quota], Adapt::On, &ops);
+}
+
+/// Found by the random traces: one that comes back to its class changes whose turn is next, which the others were not told.
+#[test]
+fn who_comes_back_lets_others_know_that_their_turn_is_earlier() {
+    let ops = [
+        joins(Priority::Low, 0),
+        Op::Send(0),
+        joins(Priority::Low, 0),
+        joins(Priority::Low, 2),
+        joins(Priority::Normal, 0),
+        joins(Priority::Normal, 1),
+        Op::Pause(1),
+    ];
+    let quota = Quota::new(8, Duration::from_nanos(1_385_781_224)).burst(3);
+    run(&[quota], Adapt::On, &ops);
+}

@@ -236,6 +236,10 @@ fn check(most: u32, window: u64, further: bool, ops: &[Op]) {
                 now = now
                     .after(window.mul_f64(windows))
                     .after(Duration::from_nanos(nanos));
+                if now == Time::MAX {
+                    // All patience ends there.
+                    return;
+                }
             }
             Op::Settle(index, real) if index < sent.len() => {
                 let grant = &mut sent[index];
