@@ -1,6 +1,6 @@
 use std::{error, fmt, time::Duration};
 
-use crate::engine::Refusal;
+use crate::engine::{ConfigError, Refusal};
 
 /// A request was not sent, or a permit not given, because of the limiter.
 ///
@@ -15,6 +15,8 @@ pub struct Error {
 enum Kind {
     Refused(Refusal),
     NotReady,
+    TooManyKeys,
+    InvalidQuota(ConfigError),
 }
 
 impl Error {
@@ -28,6 +30,32 @@ impl Error {
         Self {
             kind: Kind::NotReady,
         }
+    }
+
+    pub(crate) const fn too_many_keys() -> Self {
+        Self {
+            kind: Kind::TooManyKeys,
+        }
+    }
+
+    pub(crate) const fn invalid_quota(error: ConfigError) -> Self {
+        Self {
+            kind: Kind::InvalidQuota(error),
+        }
+    }
+
+    /// A keyed limiter tracks as many keys as it may, this one is not among them, and none of them can be forgotten; see
+    /// [`Overflow`](crate::limiter::keyed::Overflow).
+    #[must_use]
+    pub const fn is_too_many_keys(&self) -> bool {
+        matches!(self.kind, Kind::TooManyKeys)
+    }
+
+    /// The quota the application gave for a key, in
+    /// [`quota_for`](crate::limiter::keyed::KeyedBuilder::quota_for), cannot work.
+    #[must_use]
+    pub const fn is_invalid_quota(&self) -> bool {
+        matches!(self.kind, Kind::InvalidQuota(_))
     }
 
     /// The limiter was closed.
@@ -95,6 +123,8 @@ impl Error {
             Kind::Refused(Refusal::Paused(_)) => "paused",
             Kind::Refused(Refusal::TimedOut) => "timed_out",
             Kind::NotReady => "not_ready",
+            Kind::TooManyKeys => "too_many_keys",
+            Kind::InvalidQuota(_) => "invalid_quota",
         }
     }
 }
@@ -124,6 +154,10 @@ impl fmt::Display for Error {
                 f.write_str("gave up waiting for the throttle: the wait became longer than allowed")
             }
             Kind::NotReady => f.write_str("throttle was called before it was ready"),
+            Kind::TooManyKeys => {
+                f.write_str("throttle tracks as many keys as it may, and can forget none of them")
+            }
+            Kind::InvalidQuota(error) => write!(f, "quota for this key: {error}"),
         }
     }
 }

@@ -98,10 +98,11 @@ pub mod limiter;
 mod error;
 mod head;
 
-pub use client::{Pacing, Throttle, ThrottleLayer};
+pub use client::{KeyedThrottle, KeyedThrottleLayer, Pacing, Throttle, ThrottleLayer};
 pub use engine::{Adapt, Cause, ConfigError, Learned, Quota, Spend, WaitReason};
 pub use error::Error;
 pub use head::{RequestHead, ResponseHead};
+pub use limiter::keyed::{KeyedBuilder, KeyedLimiter, KeyedPermit, KeyedSnapshot, Overflow};
 pub use limiter::{Limiter, LimiterBuilder, Permit, Regime, Snapshot};
 
 /// The error type of the layer's services, as in tower.

@@ -41,6 +41,7 @@ mod bucket;
 mod config;
 mod correct;
 mod flow;
+mod lean;
 mod learned;
 mod line;
 mod machine;
@@ -53,6 +54,7 @@ mod windows;
 
 pub use answer::{Answer, Cause, Correction, Flight, Pause, RateCause, Reading, View};
 pub use config::{Adapt, Backoff, Config, Spend};
+pub(crate) use lean::{Lean, Plan};
 pub use learned::{Adaptation, Learned, Phase};
 pub use machine::Engine;
 pub use outcome::{Cancelled, Departure, Grant, Poll, Refusal, WaitReason};
