@@ -184,10 +184,11 @@ impl Engine {
             || !self.woken.is_empty()
             || self.in_flight > 0
             || self.now < self.busy_until;
-        let told = self.pause().is_some() || self.trial != Trial::None || !self.windows.is_clear();
-        let learnt = !self.rate.is_fresh(self.now) && idle <= Learned::MAX_AGE;
+        let told = self.pause().is_some() || !self.windows.is_clear();
+        let learnt = self.trial != Trial::None || !self.rate.is_fresh(self.now);
+        let learnt = learnt && idle <= Learned::MAX_AGE;
         let level = self.bucket.level();
-        let plain = level >= 0 && self.bucket.room() >= level + slack(self.bucket.full_rate());
+        let plain = level >= 0 && self.bucket.room() >= level + slack(self.rate.current());
         if busy || told || learnt || self.closed || !plain {
             return None;
         }
