@@ -30,6 +30,8 @@ use crate::{
 
 /// How many due keys a new one looks at.
 const LOOKS: usize = 2;
+/// How many are forgotten at once, at most, when there is no room. More in one go would hold the lock for long.
+const BATCH: usize = 16;
 /// How long a key that is in use, or has learnt something, is left alone before it is looked at again.
 const BUSY: Duration = Duration::from_millis(250);
 /// A table that is filled to less than this part of its memory gives memory back when it is swept.
@@ -304,6 +306,9 @@ impl<K: Hash + Eq> Slots<K> {
         gone: &mut Vec<Entry<K>>,
     ) {
         for _ in 0..looks {
+            if gone.len() == BATCH {
+                break;
+            }
             let Some(mut first) = self.due.peek_mut().filter(|first| first.0.0 <= now) else {
                 break;
             };
