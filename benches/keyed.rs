@@ -40,9 +40,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     sweeping()
 }
 
-/// A token is there each nanosecond and no bucket runs dry.
+/// No bucket runs dry, nor is it soon full again: a key stays until it is looked up next.
+const BURST: u32 = 100_000_000;
+
 fn plenty() -> Quota {
-    Quota::new(1, Duration::from_nanos(1)).burst(u32::MAX)
+    Quota::per_minute(1).burst(BURST)
 }
 
 fn limiter(quota: Quota, keys: u64) -> Result<KeyedLimiter<u64>, Box<dyn Error>> {
@@ -66,9 +68,8 @@ fn order(keys: u64) -> Vec<u64> {
 }
 
 fn looking_up(threads: usize, time: Duration) -> Result<(), Box<dyn Error>> {
-    let quota = governor::Quota::with_period(Duration::from_nanos(1))
-        .ok_or("a period above zero")?
-        .allow_burst(NonZeroU32::MAX);
+    let burst = NonZeroU32::new(BURST).ok_or("a burst above zero")?;
+    let quota = governor::Quota::per_minute(NonZeroU32::MIN).allow_burst(burst);
     let mut table = Table::new(&[
         "keys",
         "try_acquire, ns",

@@ -16,7 +16,7 @@ use super::{
     outcome::{Grant, Refusal, WaitReason},
     quota::ConfigError,
     tickets::TicketId,
-    time::Time,
+    time::{Time, nanos},
 };
 
 /// What engines of one configuration have in common.
@@ -54,9 +54,10 @@ impl Plan {
         &self.config
     }
 
+    /// Credits that `time` brings, but no more than fit.
     fn earned(&self, time: Duration) -> i128 {
-        let credits = u128::from(self.rate).saturating_mul(time.as_nanos());
-        i128::try_from(credits).unwrap_or(i128::MAX)
+        let credits = u128::from(self.rate) * u128::from(nanos(time));
+        credits.min(self.burst.unsigned_abs()) as i128
     }
 
     fn time_for(&self, credits: i128) -> Duration {
@@ -111,21 +112,30 @@ impl Lean {
         now: Time,
         cost: u32,
     ) -> Result<Grant, (u64, Refusal)> {
-        self.seq += 1;
+        if let Some(grant) = self.take(plan, now, cost) {
+            return Ok(grant);
+        }
+        let seq = self.refuse();
         let burst = plan.config.quota.burst_size();
         if cost > burst {
-            return Err((self.seq, Refusal::TooExpensive { cost, burst }));
+            return Err((seq, Refusal::TooExpensive { cost, burst }));
         }
-        let credits = plan.token * i128::from(cost);
-        let level = self.level_at(plan, now);
-        if level < credits {
-            let wait = plan.time_for(credits - level);
-            return Err((self.seq, Refusal::WouldWait(wait)));
+        let missing = plan.token * i128::from(cost) - self.level_at(plan, now);
+        Err((seq, Refusal::WouldWait(plan.time_for(missing))))
+    }
+
+    /// Sends if the tokens are there. Changes nothing otherwise.
+    #[inline]
+    pub(crate) fn take(&mut self, plan: &Plan, now: Time, cost: u32) -> Option<Grant> {
+        // The level is at most the burst, so a cost above that is never met.
+        let level = self.level_at(plan, now) - plan.token * i128::from(cost);
+        if level < 0 {
+            return None;
         }
-        let level = level - credits;
+        self.seq += 1;
         self.updated = self.updated.max(now);
         self.set_level(level);
-        Ok(Grant {
+        Some(Grant {
             seq: self.seq,
             flight: Flight {
                 number: self.seq,
@@ -165,7 +175,8 @@ impl Lean {
         let [high, low] = self.level.map(u128::from);
         let level = (high << 64 | low) as i128;
         let earned = plan.earned(now.since(self.updated));
-        level.saturating_add(earned).min(plan.burst)
+        // Neither is above the burst, which is at most 2^126.
+        (level + earned).min(plan.burst)
     }
 
     fn set_level(&mut self, level: i128) {

@@ -42,9 +42,9 @@
 //! nothing a day after the key was last used ([`Learned::MAX_AGE`](crate::Learned::MAX_AGE)). Only its counters begin anew, and the
 //! numbers of its callers go on from a higher one.
 //!
-//! There is no background task: each new key has two others looked at whose time has come, and [`sweep`](KeyedLimiter::sweep) looks at
-//! all. So with a steady stream of new keys those of one refill time are tracked and hardly more. A key in use is looked at again up to
-//! 250 ms after it has come to rest.
+//! There is no background task: each new key has two others looked at whose buckets have been full for half a second, and
+//! [`sweep`](KeyedLimiter::sweep) looks at all. So with a steady stream of new keys those of one refill time and that half second are
+//! tracked, and hardly more. A key that had a limiter of its own is looked at again up to 250 ms after it has come to rest.
 //!
 //! [`max_keys`](KeyedBuilder::max_keys) is never exceeded. When so many are tracked and none can be forgotten, what happens is said by
 //! [`Overflow`], and shows.

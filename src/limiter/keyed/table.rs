@@ -3,8 +3,8 @@
 //! # Forgetting
 //!
 //! Each shard has a heap of instants at which to look at a key. For a key at rest that is when its bucket is full again; sending more only
-//! makes it later, so it is not moved then but looked at too early and put back. Each new key looks at two that are due, so the table
-//! shrinks as it grows, and nobody ever waits for a scan. When the cap is reached, the due keys of all shards are forgotten before
+//! makes it later, so it is not moved then but looked at too early and put back. Each new key looks at two that have been due for half a
+//! second, so the table shrinks as it grows, and nobody ever waits for a scan. When the cap is reached, the due keys of all shards are forgotten before
 //! anybody is refused; if the earliest instant of no shard has come, there is none, and that costs a look at each shard.
 
 use std::{
@@ -32,6 +32,8 @@ use crate::{
 const LOOKS: usize = 2;
 /// How many are forgotten at once, at most, when there is no room. More in one go would hold the lock for long.
 const BATCH: usize = 16;
+/// For how long a key whose bucket is full is left alone while there is room, so that those in use do not come and go all the time.
+const GRACE: Duration = Duration::from_millis(500);
 /// How long a key that is in use, or has learnt something, is left alone before it is looked at again.
 const BUSY: Duration = Duration::from_millis(250);
 /// A table that is filled to less than this part of its memory gives memory back when it is swept.
@@ -210,7 +212,8 @@ impl<K: Hash + Eq> Table<K> {
             return (entry, Vec::new());
         }
         let mut gone = Vec::new();
-        slots.forget_due(&self.hasher, &self.all, now, LOOKS, &mut gone);
+        let until = Time::from_nanos(now.since(Time::ZERO.after(GRACE)).as_nanos() as u64);
+        slots.forget_due(&self.hasher, &self.all, now, until, LOOKS, &mut gone);
         self.count_forgotten(gone.len());
         let lean = Lean::new(&plan, now, slots.seq);
         slots.due.push(Reverse((lean.full_at(&plan), hash)));
@@ -238,7 +241,7 @@ impl<K: Hash + Eq> Table<K> {
                 let mut gone = Vec::new();
                 let index = (first + step) & (self.shards.len() - 1);
                 let mut slots = self.shards[index].lock();
-                slots.forget_due(&self.hasher, &self.all, now, usize::MAX, &mut gone);
+                slots.forget_due(&self.hasher, &self.all, now, now, usize::MAX, &mut gone);
                 drop(slots);
                 self.count_forgotten(gone.len());
                 !gone.is_empty()
@@ -296,12 +299,13 @@ impl<K: Hash + Eq> Slots<K> {
         self.entries.find_mut(hash, |entry| entry.key == *key)
     }
 
-    /// Looks at up to `looks` keys that are due and moves those that can be forgotten to `gone`.
+    /// Looks at up to `looks` keys that were due at `until` and moves those that can be forgotten now to `gone`.
     fn forget_due(
         &mut self,
         hasher: &RandomState,
         all: &PauseForAll,
         now: Time,
+        until: Time,
         looks: usize,
         gone: &mut Vec<Entry<K>>,
     ) {
@@ -309,7 +313,7 @@ impl<K: Hash + Eq> Slots<K> {
             if gone.len() == BATCH {
                 break;
             }
-            let Some(mut first) = self.due.peek_mut().filter(|first| first.0.0 <= now) else {
+            let Some(mut first) = self.due.peek_mut().filter(|first| first.0.0 <= until) else {
                 break;
             };
             let hash = first.0.1;
