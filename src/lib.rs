@@ -23,6 +23,9 @@
 //! [`acquire`](Limiter::acquire), [`try_acquire`](Limiter::try_acquire), [`penalize`](Limiter::penalize),
 //! [`reconcile`](Limiter::reconcile).
 //!
+//! One budget for each host, account or API key, and perhaps one above them all: [`KeyedLimiter`], [`KeyedThrottleLayer`], and
+//! [what they promise](limiter::keyed).
+//!
 //! # What you can rely on
 //!
 //! - **The ceiling.** In any time `W` at most `burst + rate * (W + 10 ms)` leaves, whatever is cloned, dropped, parked or called late,

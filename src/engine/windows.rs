@@ -73,7 +73,7 @@ impl Windows {
     }
 
     /// Whether none is even remembered.
-    pub(super) const fn is_clear(&self) -> bool {
+    pub(super) fn is_clear(&self) -> bool {
         self.list.is_empty()
     }
 

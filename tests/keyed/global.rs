@@ -168,3 +168,31 @@ async fn a_key_paused_meanwhile_holds_nothing_global() {
     );
     assert_times(&[waiter.await.unwrap()], &[3.5]);
 }
+
+/// Three were granted by their key while the global limiter was paused. When that lets them go one after the other, the key has room for
+/// one, and the others take nothing global before their key has.
+#[tokio::test(start_paused = true)]
+async fn what_gathered_before_the_global_limiter_leaves_at_the_key_s_rate() {
+    let (limiter, global) = both(Quota::per_second(1), Quota::per_second(100).burst(10));
+    let time = Timeline::start();
+    global.penalize(secs(5.0));
+    let waiters: Vec<_> = (0..3)
+        .map(|_| {
+            let (limiter, time) = (limiter.clone(), time.clone());
+            tokio::spawn(async move {
+                limiter.acquire(&0, 1).await.unwrap();
+                time.mark();
+            })
+        })
+        .collect();
+    time.at(4.0).await;
+    assert_eq!(global.snapshot().queue_len, 3);
+    time.at(5.5).await;
+    let snapshot = global.snapshot();
+    assert_eq!((snapshot.counters.sent, snapshot.held), (1, 0));
+    for waiter in waiters {
+        waiter.await.unwrap();
+    }
+    assert_times(&time.events(), &[5.0, 6.0, 7.0]);
+    assert_eq!(global.snapshot().counters.sent, 3);
+}

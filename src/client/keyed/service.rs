@@ -115,7 +115,7 @@ where
         S: Service<Req>,
         Req: RequestHead,
     {
-        KeyedResponseFuture::refused(&self.limiter.core().name(), 0, error, request)
+        KeyedResponseFuture::refused(self.limiter.core().name(), 0, error, request)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
     limiter::{Limiter, Shared, clock::Clock},
 };
 
-/// Tracked keys, unless told otherwise: about 20 MB with short keys.
+/// Tracked keys, unless told otherwise: about 15 MB with short keys at rest.
 const MAX_KEYS: usize = 100_000;
 
 /// Builds a [`KeyedLimiter`]; made by [`KeyedLimiter::builder`].
@@ -197,7 +197,7 @@ where
                 Some(Arc::new(Shared::on_clock(name, engine, clock.clone(), 0)))
             }
         };
-        let all = Arc::new(PauseForAll::new(clock.clone()));
+        let all = Arc::new(PauseForAll::new(self.name.clone(), clock.clone()));
         Ok(KeyedLimiter::from_core(Core {
             name: self.name,
             label: self.label,

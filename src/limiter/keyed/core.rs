@@ -85,7 +85,7 @@ where
 
     /// The usual case, in short: a known key at rest that has tokens, and nothing else to look at. Changes nothing otherwise.
     fn try_known(&self, key: &K, hash: u64, cost: u32) -> Option<KeyedPermit> {
-        if self.wider.above.is_some() || self.wider.all.last().is_some() || audit::enabled() {
+        if self.wider.above.is_some() || audit::enabled() {
             return None;
         }
         let now = self.clock.now();
@@ -93,7 +93,9 @@ where
         let Kept::Lean(lean, plan) = &mut slots.find(hash, key)?.state else {
             return None;
         };
-        if self.closed.load(Ordering::Relaxed) {
+        // It has taken part in the last pause for all, which is over, if there was one.
+        let paused = lean.updated() < self.wider.all.until() || now < self.wider.all.until();
+        if paused || self.closed.load(Ordering::Relaxed) {
             return None;
         }
         let grant = lean.take(plan, now, cost)?;
@@ -156,9 +158,15 @@ where
         }
     }
 
-    pub(super) fn is_tracked(&self, key: &K) -> bool {
+    /// The limiter of a tracked key, or for a key at rest one made up of what is kept of it, to look at.
+    pub(super) fn look_at(&self, key: &K) -> Option<Arc<Shared>> {
         let hash = self.table.hash(key);
-        self.table.lock(hash).find(hash, key).is_some()
+        let now = self.clock.now();
+        let mut copy = match &self.table.lock(hash).find(hash, key)?.state {
+            Kept::Full { limiter, .. } => return Some(Arc::clone(limiter)),
+            Kept::Lean(lean, plan) => Kept::Lean(*lean, Arc::clone(plan)),
+        };
+        Some(copy.limiter(&self.wider.all, now, || self.name_of(key, hash)))
     }
 
     /// The limiter of a key if it has one. There is nothing of a key at rest that an answer without news could change.

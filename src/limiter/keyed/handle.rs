@@ -10,7 +10,6 @@ use super::{
     snapshot::KeyedSnapshot,
 };
 use crate::{
-    audit,
     engine::{Cause, ConfigError, Pause, Quota},
     error::Error,
     feedback::{Feedback, Scope},
@@ -148,12 +147,12 @@ where
     ///
     /// This costs the same however many keys there are. Callers that wait already notice when their turn comes.
     pub fn penalize_all(&self, wait: Duration) {
-        let now = self.core.clock.now();
-        let (until, cause) = (now.after(wait), Cause::Penalty);
-        if !wait.is_zero() && self.core.wider.all.extend(until, cause) {
-            let pause = Pause { until, cause };
-            audit::paused(&self.core.name, None, Some(wait), None, pause, now);
-        }
+        let all = &self.core.wider.all;
+        let pause = Pause {
+            until: all.after(wait),
+            cause: Cause::Penalty,
+        };
+        all.extend(pause, Some(wait), None);
     }
 
     /// How many keys are tracked.
@@ -199,10 +198,7 @@ where
     /// Its counters count from when it was last at rest.
     #[must_use]
     pub fn snapshot_of(&self, key: &K) -> Option<Snapshot> {
-        if !self.core.is_tracked(key) {
-            return None;
-        }
-        let limiter = self.core.limiter(key).ok()?;
+        let limiter = self.core.look_at(key)?;
         self.core.wider.all.holds_back(&limiter);
         let base = limiter.touch(|state| state.counters.sent);
         let mut snapshot = Limiter::over(limiter).snapshot();

@@ -75,9 +75,7 @@ impl Kept {
                 Arc::clone(limiter)
             }
             Self::Lean(lean, plan) => {
-                if let Some(pause) = all.last() {
-                    lean.pause_until(plan, pause.until);
-                }
+                lean.pause_until(plan, all.until());
                 let mut engine = lean.wake(plan, now);
                 all.impose(&mut engine, now);
                 let clock = all.clock().clone();
@@ -116,9 +114,7 @@ impl Kept {
         let Self::Lean(lean, plan) = self else {
             return Ok(now.after(BUSY));
         };
-        if let Some(pause) = all.last() {
-            lean.pause_until(plan, pause.until);
-        }
+        lean.pause_until(plan, all.until());
         match lean.full_at(plan) {
             at if at <= now => Err(lean.seq()),
             at => Ok(at),

@@ -58,10 +58,14 @@ impl Wider {
             .filter(|wait| feedback.refused && !wait.is_zero());
         // What the server asks for counts for all even where a longer pause of this key hides it.
         if let Some(wait) = asked {
-            self.all
-                .extend(self.all.clock().now().after(wait), Cause::Server);
+            let pause = Pause {
+                until: self.all.after(wait),
+                cause: Cause::Server,
+            };
+            let field = feedback.hold.as_ref().map(|hold| hold.field);
+            self.all.extend(pause, asked, field);
         } else if let Some(pause) = paused {
-            self.all.extend(pause.until, pause.cause);
+            self.all.extend(pause, None, None);
         }
     }
 }
