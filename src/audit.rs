@@ -26,6 +26,10 @@
 //! `because` says what changed the rate, if it changed: `refusal`, `measurement`, `probe` (see [`Adapt`](crate::Adapt)) or `budget`. `reason`
 //! says what a caller waited for: `rate`, or the pause, by its cause: `server_pause`, `server_budget`, `backoff`, `trial` or `penalty`.
 //!
+//! With a [`KeyedLimiter`](crate::KeyedLimiter) each key's limiter has a name of its own, made of the keyed limiter's and a number or a
+//! [label](crate::KeyedBuilder::label). Callers for whose key there is no room are `refused` under the keyed limiter's own name, with
+//! `seq` 0.
+//!
 //! Times are microseconds. `level_after` is what is left after the request, in tokens; `rate` is in tokens a second. Events carry method, scheme,
 //! host, port and path: never the query, user information, any header's value, or the text of an error,
 //! which could quote them.

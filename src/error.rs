@@ -1,6 +1,6 @@
 use std::{error, fmt, time::Duration};
 
-use crate::engine::Refusal;
+use crate::engine::{ConfigError, Refusal};
 
 /// A request was not sent, or a permit not given, because of the limiter.
 ///
@@ -16,6 +16,8 @@ enum Kind {
     Refused(Refusal),
     NotReady,
     UnknownQuota(&'static str),
+    TooManyKeys,
+    InvalidQuota(ConfigError),
 }
 
 impl Error {
@@ -35,6 +37,32 @@ impl Error {
         Self {
             kind: Kind::UnknownQuota(name),
         }
+    }
+
+    pub(crate) const fn too_many_keys() -> Self {
+        Self {
+            kind: Kind::TooManyKeys,
+        }
+    }
+
+    pub(crate) const fn invalid_quota(error: ConfigError) -> Self {
+        Self {
+            kind: Kind::InvalidQuota(error),
+        }
+    }
+
+    /// A keyed limiter tracks as many keys as it may, this one is not among them, and none of them can be forgotten; see
+    /// [`Overflow`](crate::limiter::keyed::Overflow).
+    #[must_use]
+    pub const fn is_too_many_keys(&self) -> bool {
+        matches!(self.kind, Kind::TooManyKeys)
+    }
+
+    /// The quota the application gave for a key, in
+    /// [`quota_for`](crate::limiter::keyed::KeyedBuilder::quota_for), cannot work.
+    #[must_use]
+    pub const fn is_invalid_quota(&self) -> bool {
+        matches!(self.kind, Kind::InvalidQuota(_))
     }
 
     /// The limiter was closed.
@@ -109,6 +137,8 @@ impl Error {
             Kind::Refused(Refusal::TimedOut) => "timed_out",
             Kind::NotReady => "not_ready",
             Kind::UnknownQuota(_) => "unknown_quota",
+            Kind::TooManyKeys => "too_many_keys",
+            Kind::InvalidQuota(_) => "invalid_quota",
         }
     }
 }
@@ -139,6 +169,10 @@ impl fmt::Display for Error {
             }
             Kind::NotReady => f.write_str("throttle was called before it was ready"),
             Kind::UnknownQuota(name) => write!(f, "throttle has no quota named {name:?}"),
+            Kind::TooManyKeys => {
+                f.write_str("throttle tracks as many keys as it may, and can forget none of them")
+            }
+            Kind::InvalidQuota(error) => write!(f, "quota for this key: {error}"),
         }
     }
 }

@@ -23,6 +23,9 @@
 //! [`acquire`](Limiter::acquire), [`try_acquire`](Limiter::try_acquire), [`penalize`](Limiter::penalize),
 //! [`reconcile`](Limiter::reconcile).
 //!
+//! One budget for each host, account or API key, and perhaps one above them all: [`KeyedLimiter`], [`KeyedThrottleLayer`], and
+//! [what they promise](limiter::keyed).
+//!
 //! # What you can rely on
 //!
 //! - **The ceiling.** In any time `W` at most `burst + rate * (W + 10 ms)` leaves, whatever is cloned, dropped, parked or called late,
@@ -105,10 +108,11 @@ pub mod limiter;
 mod error;
 mod head;
 
-pub use client::{Pacing, Throttle, ThrottleLayer};
+pub use client::{KeyedThrottle, KeyedThrottleLayer, Pacing, Throttle, ThrottleLayer};
 pub use engine::{Adapt, Cause, ConfigError, Learned, Priority, Quota, Spend, WaitReason};
 pub use error::Error;
 pub use head::{RequestHead, ResponseHead};
+pub use limiter::keyed::{KeyedBuilder, KeyedLimiter, KeyedPermit, KeyedSnapshot, Overflow};
 pub use limiter::{Cost, Deadline, Limiter, LimiterBuilder, Permit, Regime, Snapshot};
 
 /// The error type of the layer's services, as in tower.

@@ -9,6 +9,9 @@ use crate::{
 };
 use http::StatusCode;
 
+/// What an answer changed, and how long the request took.
+type Applied = (audit::Answered, Duration);
+
 /// A request on its way. Whatever becomes of it, it is closed once: by its answer, its error, or by being dropped.
 #[derive(Debug)]
 pub(super) struct InFlight {
@@ -39,7 +42,17 @@ impl InFlight {
     }
 
     /// Reads and applies what the response says.
-    pub(super) fn answered<R: ResponseHead>(&mut self, mut response: R, options: &Options) -> R {
+    pub(super) fn answered<R: ResponseHead>(&mut self, response: R, options: &Options) -> R {
+        self.answered_with(response, options, observe)
+    }
+
+    /// The same where `apply` applies it, which may do more than [`observe`].
+    pub(super) fn answered_with<R: ResponseHead>(
+        &mut self,
+        mut response: R,
+        options: &Options,
+        apply: impl FnOnce(&Shared, Option<u64>, Option<Flight>, &Feedback) -> Applied,
+    ) -> R {
         let status = response.status();
         let general = Reader::default();
         let reader = options.reader.as_deref().unwrap_or(&general);
@@ -51,7 +64,8 @@ impl InFlight {
             let refund = options.refund_not_modified && status == StatusCode::NOT_MODIFIED;
             let silent = !refund && !audit::enabled() && says_nothing(&feedback);
             if !(silent && answered_silently(&self.shared, flight)) {
-                self.observe(flight, status, &feedback, refund);
+                let applied = apply(&self.shared, Some(self.grant.seq), Some(flight), &feedback);
+                self.conclude(status, refund, &applied);
             }
         }
         if let Some(real) =
@@ -77,15 +91,14 @@ impl InFlight {
         response
     }
 
-    fn observe(&mut self, flight: Flight, status: StatusCode, feedback: &Feedback, refund: bool) {
+    fn conclude(&mut self, status: StatusCode, refund: bool, (answered, elapsed): &Applied) {
         let seq = self.grant.seq;
-        let (answered, elapsed) = observe(&self.shared, Some(seq), Some(flight), feedback);
         if refund {
             let grant = &mut self.grant;
             self.shared
                 .apply(|state, now| state.engine.refund_of(now, grant));
         }
-        audit::answered(&self.shared.name, seq, status.as_u16(), elapsed, &answered);
+        audit::answered(&self.shared.name, seq, status.as_u16(), *elapsed, answered);
     }
 
     fn settle(&mut self, real: &Cost) {

@@ -9,6 +9,8 @@
 //!
 //! Dropping the service or the response future at any point gives back what was not sent, and counts what was sent as used.
 
+pub mod keyed;
+
 mod flight;
 mod future;
 
@@ -20,6 +22,7 @@ mod service;
 pub use crate::head::{RequestHead, ResponseHead};
 pub use flight::Pacing;
 pub use future::ResponseFuture;
+pub use keyed::{KeyedThrottle, KeyedThrottleLayer};
 pub use layer::ThrottleLayer;
 pub use receipt::Receipt;
 pub use service::Throttle;

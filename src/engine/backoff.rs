@@ -32,6 +32,11 @@ impl Streak {
         self.refusals == 0
     }
 
+    /// Whether it makes no difference any more: over, or so long ago that the next refusal begins anew.
+    pub(super) fn is_forgotten(&self, now: Time) -> bool {
+        self.refusals == 0 || now > self.resumed.after(self.backoff.cap)
+    }
+
     /// The pause after one more refusal. `interval` is the time between two requests at the rate in use, `enough` how long a pause of
     /// the adaptive rate need be at most.
     pub(super) fn refused(

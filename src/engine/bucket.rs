@@ -67,6 +67,16 @@ impl Bucket {
         }
     }
 
+    /// A bucket that last held `level` at `updated`, where nobody has waited since.
+    pub(super) fn resume(quota: &Quota, level: i128, updated: Time) -> Self {
+        let full = Self::new(quota, updated);
+        Self {
+            level,
+            room: level + slack(full.full_rate),
+            ..full
+        }
+    }
+
     /// Credits in `cost` tokens.
     pub(super) fn credits(&self, cost: u64) -> i128 {
         match cost {
@@ -83,6 +93,11 @@ impl Bucket {
 
     pub(super) const fn level(&self) -> i128 {
         self.level
+    }
+
+    /// What may really leave; see [`Bucket`].
+    pub(super) const fn room(&self) -> i128 {
+        self.room
     }
 
     pub(super) const fn burst(&self) -> i128 {

@@ -43,19 +43,23 @@ impl Engine {
         }
     }
 
-    /// Lets what was set aside at `since` leave, if there is room in all; see [`Bucket::depart`].
-    pub(super) fn let_go(&mut self, costs: &Costs, since: Time) -> bool {
-        let rate = self.segment(self.now).rate;
-        let idle = self.now.since(since) > SLACK;
+    /// Whether what was set aside at `since` could leave now.
+    pub(super) fn could_let_go(&self, costs: &Costs, since: Time) -> bool {
         let room = |bucket: &Bucket, index| bucket.has_room(bucket.credits_of(costs, index));
-        let all = room(&self.bucket, 0)
+        room(&self.bucket, 0)
             && self.further.iter().all(|further| match &further.gate {
                 Gate::Bucket(bucket) => room(bucket, further.index),
                 Gate::Log(log) => log.has_room(u64::from(costs.of(further.index)), since),
-            });
-        if !all {
+            })
+    }
+
+    /// Lets what was set aside at `since` leave, if there is room in all; see [`Bucket::depart`].
+    pub(super) fn let_go(&mut self, costs: &Costs, since: Time) -> bool {
+        if !self.could_let_go(costs, since) {
             return false;
         }
+        let rate = self.segment(self.now).rate;
+        let idle = self.now.since(since) > SLACK;
         let credits = self.bucket.credits_of(costs, 0);
         self.bucket.depart(credits, idle, rate);
         for Further { index, gate } in &mut self.further {

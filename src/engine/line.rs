@@ -6,7 +6,6 @@ use super::{
     answer::Flight,
     bucket::SLACK,
     costs::{Costs, Sums},
-    gates::Gate,
     machine::Engine,
     outcome::{Departure, Grant, Poll, Refusal, WaitReason},
     priority::Priority,
@@ -464,16 +463,6 @@ impl Engine {
         if let Some(ticket) = self.tickets.get_mut(id) {
             ticket.state = state;
         }
-    }
-
-    /// Whether it looks as it did when it was made: forgetting it would change nothing.
-    #[allow(dead_code)]
-    pub(super) fn all_full(&self) -> bool {
-        self.bucket.level() >= self.bucket.burst()
-            && self.further.iter().all(|further| match &further.gate {
-                Gate::Bucket(bucket) => bucket.level() >= bucket.burst(),
-                Gate::Log(log) => log.is_pristine(),
-            })
     }
 }
 

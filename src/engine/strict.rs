@@ -156,10 +156,6 @@ impl Log {
         self.most = most as u64;
     }
 
-    pub(super) const fn is_pristine(&self) -> bool {
-        self.used == 0
-    }
-
     const fn number(&self, at: Time) -> u64 {
         at.as_nanos() / self.slot
     }

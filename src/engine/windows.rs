@@ -82,6 +82,11 @@ impl Windows {
         }
     }
 
+    /// Whether none is even remembered.
+    pub(super) fn is_clear(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Lets time pass. True if a budget ended.
     pub(super) fn expire(&mut self, now: Time) -> bool {
         let ended = self.iter().any(|window| window.reset <= now);

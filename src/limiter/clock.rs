@@ -13,12 +13,19 @@ use crate::engine::Time;
 const FAR: Duration = Duration::from_secs(365 * 86_400);
 
 /// tokio's clock, counted from its first reading, so that `tokio::time::pause` works and building a limiter needs no runtime.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Clock {
     origin: OnceLock<Instant>,
 }
 
 impl Clock {
+    /// A clock that counts from now. Its clones count from the same instant.
+    pub(crate) fn started() -> Self {
+        let clock = Self::default();
+        clock.now();
+        clock
+    }
+
     pub(crate) fn now(&self) -> Time {
         let now = instant();
         let origin = *self.origin.get_or_init(|| now);

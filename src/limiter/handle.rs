@@ -57,6 +57,10 @@ impl Limiter {
         }
     }
 
+    pub(super) const fn over(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }

@@ -4,6 +4,8 @@
 //! concerns. Each waiter keeps its own timer, and whoever comes by grants everything that is due, to everybody: no future drives
 //! another's progress, so a future that is parked, or dropped, holds nobody up.
 
+pub mod keyed;
+
 mod acquire;
 mod alarm;
 mod builder;

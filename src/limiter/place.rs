@@ -45,6 +45,15 @@ impl Place {
         self.ticket.and_then(standing).map_or(0, |(seq, _)| seq)
     }
 
+    pub(crate) const fn ticket(&self) -> Option<TicketId> {
+        self.ticket
+    }
+
+    /// Forgets a ticket that is gone: sent or refused.
+    pub(crate) const fn over(&mut self) {
+        self.ticket = None;
+    }
+
     pub(crate) const fn is_taken(&self) -> bool {
         self.ticket.is_some()
     }

@@ -52,6 +52,16 @@ impl Shared {
         self.quotas.iter().position(|quota| **quota == *name)
     }
 
+    /// As [`new`](Self::new), on a clock that others use too. `base`: how many of the requests the engine counts as sent are not its own.
+    pub(crate) fn on_clock(name: Box<str>, engine: Engine, clock: Clock, base: u64) -> Self {
+        let shared = Self {
+            clock,
+            ..Self::new(name, Box::from([Box::from("quota")]), engine)
+        };
+        shared.touch(|state| state.counters.sent = base);
+        shared
+    }
+
     /// Changes the state; afterwards, with the lock released, wakes everybody the change concerns.
     ///
     /// `change` must not call foreign code.

@@ -1,8 +1,14 @@
 //! What may be sent between threads is part of the interface.
 
 use tower_throttle::{
-    ConfigError, Error, Limiter, Permit, Quota, Snapshot, Throttle, ThrottleLayer,
-    client::ResponseFuture, engine::Engine, feedback::Feedback, limiter::Acquire,
+    ConfigError, Error, KeyedLimiter, KeyedPermit, KeyedThrottle, KeyedThrottleLayer, Limiter,
+    Permit, Quota, Snapshot, Throttle, ThrottleLayer,
+    client::ResponseFuture,
+    client::keyed::{ByHost, Host, KeyedResponseFuture},
+    engine::Engine,
+    feedback::Feedback,
+    limiter::Acquire,
+    limiter::keyed::KeyedAcquire,
 };
 
 fn all<T: Send + Sync + Unpin + 'static>() {}
@@ -20,6 +26,11 @@ fn public_types_can_be_shared_between_threads() {
     all::<ConfigError>();
     all::<ThrottleLayer>();
     all::<Throttle<reqwest::Client>>();
+    all::<KeyedLimiter<String>>();
+    all::<KeyedPermit>();
+    all::<KeyedThrottleLayer<Host, ByHost>>();
+    all::<KeyedThrottle<reqwest::Client, Host, ByHost>>();
+    send_and_sync::<KeyedAcquire<String>>();
     send_and_sync::<Acquire>();
 
     type Hyper = hyper_util::client::legacy::Client<
@@ -28,6 +39,7 @@ fn public_types_can_be_shared_between_threads() {
     >;
     fn send<T: Send + 'static>() {}
     send::<ResponseFuture<Hyper, http::Request<http_body_util::Empty<hyper::body::Bytes>>>>();
+    send::<KeyedResponseFuture<Hyper, http::Request<http_body_util::Empty<hyper::body::Bytes>>>>();
 }
 
 /// A hundred thousand of them may wait at once.

@@ -50,6 +50,7 @@
 //! | accepted later, while somebody waits | `Guess::advance`: the probe goes on, the rate may rise |
 
 mod episode;
+mod fresh;
 mod measure;
 mod probe;
 mod tally;
