@@ -26,7 +26,7 @@ impl Engine {
     pub(super) fn correct(&mut self, flight: Option<Flight>, answer: &Answer<'_>) -> Correction {
         let number = flight.map_or(self.sent + 1, |flight| flight.number);
         let news = self.rate.is_news(number);
-        let rate_before = self.segment(self.now).rate;
+        let rate_before = self.rate_now();
         let mut paused = None;
         let tested = flight.is_some_and(|flight| self.end_trial(flight));
         let spent = self.read_budgets(flight, answer);
@@ -62,7 +62,7 @@ impl Engine {
             because = self.rate.accepted(self.now, number, waits, token);
         }
         let guess_after = self.rate.current();
-        let rate_after = self.segment(self.now).rate;
+        let rate_after = self.rate_now();
         let because = if rate_after == rate_before {
             None
         } else if guess_after == guess_before {

@@ -28,6 +28,12 @@ impl Engine {
         self.shape(at, end, self.rate.current().min(limit), &self.bucket)
     }
 
+    /// At what rate the first bucket refills now.
+    pub(super) fn rate_now(&self) -> u64 {
+        let (limit, _) = self.windows.rate_at(self.now);
+        self.rate.current().min(limit)
+    }
+
     /// The most that may be left in the first bucket at `at` when everybody who is due has been served.
     pub(super) fn cap(&self, at: Time) -> i128 {
         if self.is_closed_at(at) {

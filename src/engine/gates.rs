@@ -58,7 +58,7 @@ impl Engine {
         if !self.could_let_go(costs, since) {
             return false;
         }
-        let rate = self.segment(self.now).rate;
+        let rate = self.rate_now();
         let idle = self.now.since(since) > SLACK;
         let credits = self.bucket.credits_of(costs, 0);
         self.bucket.depart(credits, idle, rate);
@@ -76,7 +76,7 @@ impl Engine {
 
     /// Takes back what was set aside at `since` and found no room.
     pub(super) fn put_off(&mut self, costs: &Costs, since: Time) {
-        let rate = self.segment(self.now).rate;
+        let rate = self.rate_now();
         self.bucket.put_off(self.bucket.credits_of(costs, 0), rate);
         for Further { index, gate } in &mut self.further {
             match gate {
@@ -90,7 +90,7 @@ impl Engine {
 
     /// Takes back what was set aside at `since` and is not used.
     pub(super) fn give_back(&mut self, costs: &Costs, since: Time) {
-        let rate = self.segment(self.now).rate;
+        let rate = self.rate_now();
         self.bucket
             .give_back(self.bucket.credits_of(costs, 0), rate);
         for Further { index, gate } in &mut self.further {
@@ -105,7 +105,7 @@ impl Engine {
 
     /// Undoes a departure at `sent`. Where any window counts, nothing comes back if that is not known.
     pub(super) fn pay_back(&mut self, costs: &Costs, sent: Option<Time>) {
-        let rate = self.segment(self.now).rate;
+        let rate = self.rate_now();
         self.bucket.refund(self.bucket.credits_of(costs, 0), rate);
         for Further { index, gate } in &mut self.further {
             match gate {
@@ -171,8 +171,13 @@ impl Engine {
 
     /// Discards what is too much now.
     pub(super) fn clamp(&mut self) {
-        self.bucket.clamp(self.cap(self.now));
         let paused = self.is_closed_at(self.now);
+        if paused || self.bucket.level() > self.bucket.burst() {
+            self.bucket.clamp(self.cap(self.now));
+        }
+        if self.further.is_empty() {
+            return;
+        }
         let recently = !self.line.is_empty() || self.now < self.busy_until;
         for Further { gate, .. } in &mut self.further {
             if let Gate::Bucket(bucket) = gate {

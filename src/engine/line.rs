@@ -277,7 +277,7 @@ impl Engine {
             reason,
             level: self.bucket.level(),
             token: self.bucket.token(),
-            rate: self.segment(self.now).rate,
+            rate: self.rate_now(),
         }
     }
 

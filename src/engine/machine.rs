@@ -408,7 +408,7 @@ impl Engine {
         };
         View {
             level: level as f64 / self.bucket.token() as f64,
-            rate: self.bucket.per_second(self.segment(self.now).rate),
+            rate: self.bucket.per_second(self.rate_now()),
             queue_len: self.line.len(),
             held: self.held_cost,
             in_flight: self.in_flight,
