@@ -1,8 +1,6 @@
 use std::{fs, io::ErrorKind, time::Duration};
 
-use tower_throttle::audit::journal::{
-    Fault, Journal, Lines, OnFailure, Sync, What, files, verify,
-};
+use tower_throttle::audit::journal::{Fault, Journal, Lines, OnFailure, Sync, What, files, verify};
 
 use crate::{Folder, LONG};
 
@@ -16,7 +14,10 @@ fn opened_and_closed_again_and_again() {
     assert_eq!(summary.files, all.len() as u64);
     assert_eq!(summary.lines, 80 + summary.files);
     assert!(summary.closed && summary.lost == 0 && summary.tears == 0);
-    let size: u64 = all.iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+    let size: u64 = all
+        .iter()
+        .map(|file| fs::metadata(file).unwrap().len())
+        .sum();
     assert_eq!(told.last(), Some(&size));
     let kinds: Vec<_> = Lines::open(&all).map(|line| line.unwrap().kind).collect();
     assert_eq!(kinds[..3], ["file", "start", "end"]);
@@ -51,7 +52,10 @@ fn status_and_options() {
     journal.flush(LONG).unwrap();
     let status = journal.clone().status();
     assert_eq!((status.written, status.queued, status.lost), (0, 0, 0));
-    assert_eq!((status.failures, status.last_error, status.files), (0, None, 1));
+    assert_eq!(
+        (status.failures, status.last_error, status.files),
+        (0, None, 1)
+    );
     assert_eq!(status.path, folder.file());
     assert!(format!("{journal:?}").contains("Journal"));
     let again = Journal::open(folder.file()).build().unwrap_err();
@@ -69,7 +73,14 @@ fn status_and_options() {
 #[test]
 fn other_files_are_left_alone() {
     let folder = Folder::new();
-    for text in ["hello", "hello\n", "{}\n", "\n", "{\"hash\":\"00\"", "\0\0\0"] {
+    for text in [
+        "hello",
+        "hello\n",
+        "{}\n",
+        "\n",
+        "{\"hash\":\"00\"",
+        "\0\0\0",
+    ] {
         fs::write(folder.file(), text).unwrap();
         let opened = Journal::open(folder.file()).build();
         if text.starts_with("{\"hash\"") {

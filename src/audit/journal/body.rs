@@ -7,6 +7,9 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Body {
     /// Anything.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the limiter's entries come next"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the limiter's entries come next")
+    )]
     Note(serde_json::Value),
 }

@@ -74,8 +74,8 @@ pub(super) enum Own {
     File(Header),
     /// The journal was opened again.
     Start { version: &'static str },
-    /// So many bytes before this line are a line that was not finished.
-    Torn { bytes: u64 },
+    /// What is before this line is a line that was not finished.
+    Torn(Tear),
     /// So many entries are missing here.
     Loss { entries: u64 },
     /// The journal was closed in good order.
@@ -91,9 +91,38 @@ pub(super) struct Header {
     pub(super) previous: Option<String>,
     /// The hash of the last line before this one.
     pub(super) chain: String,
-    /// So many bytes before this line are an earlier attempt at it.
+    /// What is before this line is an earlier attempt at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) torn: Option<u64>,
+    pub(super) torn: Option<Tear>,
+}
+
+/// The bytes from the end of the last whole line to the newline before the line that says this: no line, but not to be changed either.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Tear {
+    pub(super) bytes: u64,
+    /// Of these bytes alone.
+    pub(super) hash: String,
+}
+
+/// Reads the bytes of one, in pieces.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TearReader {
+    bytes: u64,
+    digest: Sha256,
+}
+
+impl TearReader {
+    pub(super) fn read(&mut self, piece: &[u8]) {
+        self.bytes += piece.len() as u64;
+        self.digest.update(piece);
+    }
+
+    pub(super) fn tear(self) -> Tear {
+        Tear {
+            bytes: self.bytes,
+            hash: Hash(self.digest.finalize().into()).text(),
+        }
+    }
 }
 
 /// The body of a line.
@@ -125,7 +154,10 @@ pub(super) fn write<K: Serialize>(
     }
     if to.len() - start >= LONGEST - 2 {
         to.truncate(start);
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a line would be too long"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a line would be too long",
+        ));
     }
     let hash = chain.after(&to[start + BODY..]);
     to[start + OPENING.len()..][..DIGITS].copy_from_slice(&hash.hex());

@@ -23,7 +23,7 @@
 //! |---|---|
 //! | `file` | first line of each file: `format` (1), `version` of this crate, `previous` file, `chain`: the hash it continues, `torn` as below |
 //! | `start` | the journal was opened, by this `version`; `at` begins anew |
-//! | `torn` | the `bytes` before this line, up to its newline, are a line that was not finished: the process or the disk stopped in the middle |
+//! | `torn` | the `bytes` before this line, up to its newline, are a line that was not finished: the process or the disk stopped in the middle; `hash` is SHA-256 over them |
 //! | `loss` | so many `entries` are missing here |
 //! | `end` | the journal was closed in good order |
 //!
@@ -61,7 +61,10 @@ mod tests;
 mod wall;
 mod writer;
 
-#[cfg_attr(not(test), expect(unused_imports, reason = "the limiter's entries come next"))]
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "the limiter's entries come next")
+)]
 pub(crate) use body::Body;
 pub use builder::{JournalBuilder, OnFailure, Sync};
 pub use fault::{Fault, Summary, What};

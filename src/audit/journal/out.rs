@@ -5,7 +5,8 @@
 
 use std::{
     collections::VecDeque,
-    fs, io,
+    fs::{self, File},
+    io::{self, Read, Seek},
     path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
@@ -17,7 +18,7 @@ use super::{
     body::Body,
     builder::Sync,
     disk::{Disk, World, sync_folder},
-    line::{self, FORMAT, Hash, Header, Own, Record},
+    line::{self, FORMAT, Hash, Header, Own, Record, Tear, TearReader},
     names,
     reader::{Lines, refused},
     wall::Wall,
@@ -253,7 +254,7 @@ impl Out {
         self.marks.clear();
         let (mut n, mut chain) = (self.n, self.chain);
         let wall = Wall::from(self.world.wall());
-        let torn = (self.len > self.good).then(|| self.len - self.good - u64::from(self.newline));
+        let torn = self.torn()?;
         if !self.newline {
             self.buffer.push(b'\n');
             self.mark(Step::Newline);
@@ -270,8 +271,8 @@ impl Out {
             };
             chain = self.own(n, chain, wall, Own::File(header), Kind::File)?;
             n += 1;
-        } else if let Some(bytes) = torn {
-            chain = self.own(n, chain, wall, Own::Torn { bytes }, Kind::Torn)?;
+        } else if let Some(tear) = torn {
+            chain = self.own(n, chain, wall, Own::Torn(tear), Kind::Torn)?;
             n += 1;
         }
         let mut used = self.used;
@@ -324,6 +325,26 @@ impl Out {
             (used, n, chain) = (true, n + 1, hash);
         }
         Ok(())
+    }
+
+    /// What is behind the last whole line.
+    fn torn(&self) -> io::Result<Option<Tear>> {
+        if self.len == self.good {
+            return Ok(None);
+        }
+        let mut file = File::open(&self.path)?;
+        file.seek(io::SeekFrom::Start(self.good))?;
+        let mut left = self.len - self.good - u64::from(self.newline);
+        let mut reader = TearReader::default();
+        let mut piece = [0; 4096];
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
+            let piece = &mut piece[..most];
+            file.read_exact(piece)?;
+            reader.read(piece);
+            left -= most as u64;
+        }
+        Ok(Some(reader.tear()))
     }
 
     fn exceeds(&self) -> bool {

@@ -138,7 +138,10 @@ impl Queue {
                 OnFailure::Refuse if full || state.failing => return Err(Full),
                 OnFailure::Block if full => {
                     state.waiting += 1;
-                    state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state = self
+                        .room
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner);
                     state.waiting -= 1;
                 }
                 OnFailure::Refuse | OnFailure::Block => return Ok(()),
@@ -178,8 +181,8 @@ impl Queue {
 
     /// To be called after each attempt to write.
     pub(super) fn tell(&self, state: MutexGuard<'_, State>) {
-        let room = state.waiting > 0
-            && (state.held() < self.capacity || state.gone || state.closing);
+        let room =
+            state.waiting > 0 && (state.held() < self.capacity || state.gone || state.closing);
         drop(state);
         self.progress.notify_all();
         if room {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     fault::{Fault, Summary, What},
-    line::{FORMAT, Hash, Header, LONGEST, OPENING, split},
+    line::{FORMAT, Hash, Header, LONGEST, OPENING, Tear, TearReader, split},
     parse::Parsed,
 };
 
@@ -76,7 +76,7 @@ pub struct Lines {
     chain: Option<Hash>,
     next: u64,
     /// Where lines began that have not the form of one, which only the next line can explain.
-    torn: Option<Place>,
+    torn: Option<(Place, TearReader)>,
     tail: Tail,
     summary: Summary,
     bytes: u64,
@@ -119,8 +119,8 @@ enum Verdict<V> {
 
 /// What the reader must know about the journal's own lines.
 enum Own {
-    File { torn: Option<u64> },
-    Torn { bytes: u64 },
+    File { torn: Option<Tear> },
+    Torn(Tear),
     Loss { entries: u64 },
     End,
     Other,
@@ -194,11 +194,20 @@ impl Lines {
                     if self.tail.began.is_none() && !begins_alike(&self.line) {
                         return Err(self.fault(place, What::Format));
                     }
-                    self.torn.get_or_insert(place);
+                    match &mut self.torn {
+                        None => {
+                            let (_, tear) = self.torn.insert((place, TearReader::default()));
+                            tear.read(&self.line);
+                        }
+                        Some((_, tear)) => {
+                            tear.read(b"\n");
+                            tear.read(&self.line);
+                        }
+                    }
                 }
                 Verdict::Wrong(what) => {
                     return Err(match self.torn {
-                        Some(torn) => self.fault(torn, What::Format),
+                        Some((torn, _)) => self.fault(torn, What::Format),
                         None => self.fault(place, what),
                     });
                 }
@@ -268,8 +277,9 @@ impl Lines {
 
     fn end_file(&mut self) -> Result<(), Fault> {
         if self.files.is_empty() {
-            self.summary.torn = self.torn.map(|torn| self.tail.len - torn.byte);
-        } else if let Some(torn) = self.torn {
+            let torn = self.torn.take();
+            self.summary.torn = torn.map(|(torn, _)| self.tail.len - torn.byte);
+        } else if let Some((torn, _)) = self.torn {
             return Err(self.fault(torn, What::Torn));
         } else if self.tail.began.is_none() {
             return Err(self.fault(Place { line: 1, byte: 0 }, What::Format));
@@ -328,7 +338,9 @@ impl Lines {
             return Verdict::Wrong(What::Hash);
         }
         let own = match parsed.kind.as_str() {
-            "torn" => number(body, "bytes").map(|bytes| Own::Torn { bytes }),
+            "torn" => serde_json::from_slice::<Parsed<Tear>>(body)
+                .ok()
+                .map(|parsed| Own::Torn(parsed.value)),
             "loss" => number(body, "entries").map(|entries| Own::Loss { entries }),
             "end" => Some(Own::End),
             _ => Some(Own::Other),
@@ -338,20 +350,20 @@ impl Lines {
         })
     }
 
-    /// A line that was not finished is explained by the next good one, which says how long it is; nothing else is.
+    /// A line that was not finished is explained by the next good one, which says what it is; nothing else is.
     fn explain(&mut self, place: Place, own: &Own) -> Result<(), Fault> {
         let said = match own {
-            Own::Torn { bytes } => Some(*bytes),
-            Own::File { torn } => *torn,
+            Own::Torn(tear) => Some(tear),
+            Own::File { torn } => torn.as_ref(),
             _ => None,
         };
         match self.torn.take() {
-            Some(torn) if said == Some(place.byte - torn.byte - 1) => {
+            Some((torn, _)) if said.is_none() => Err(self.fault(torn, What::Format)),
+            Some((_, tear)) if said == Some(&tear.clone().tear()) => {
                 self.summary.tears += 1;
                 Ok(())
             }
-            Some(torn) if said.is_none() => Err(self.fault(torn, What::Format)),
-            Some(torn) => Err(self.fault(torn, What::Torn)),
+            Some((torn, _)) => Err(self.fault(torn, What::Torn)),
             None if said.is_some() => Err(self.fault(place, What::Torn)),
             None => Ok(()),
         }

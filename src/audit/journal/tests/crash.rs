@@ -98,7 +98,10 @@ fn cut_at_each_byte() {
         fs::write(folder.file(), &whole[..cut]).unwrap();
         let before = check(&folder.file());
         let newlines = whole[..cut].iter().filter(|byte| **byte == b'\n').count() as u64;
-        let line_start = whole[..cut].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let line_start = whole[..cut]
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
         let fragment = (cut - line_start) as u64;
         // A line that lacks only its newline is one.
         let complete = whole[cut] == b'\n';

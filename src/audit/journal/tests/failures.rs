@@ -1,10 +1,5 @@
 use std::{
-    fs,
-    io::Write,
-    path::Path,
-    process::Command,
-    sync::atomic::Ordering::SeqCst,
-    thread,
+    fs, io::Write, path::Path, process::Command, sync::atomic::Ordering::SeqCst, thread,
     time::Duration,
 };
 
@@ -37,7 +32,10 @@ fn a_disk_that_fills_up_anywhere() {
         fake.has_room(1 << 40);
         journal.flush(LONG).unwrap();
         let status = journal.status();
-        assert_eq!((status.written, status.lost, status.failing), (40, 0, false));
+        assert_eq!(
+            (status.written, status.lost, status.failing),
+            (40, 0, false)
+        );
         if round % 2 == 0 {
             journal.close(LONG).unwrap();
         }
@@ -183,7 +181,10 @@ fn a_sync_that_fails_is_seen() {
 fn somebody_else_in_the_file_is_seen() {
     let folder = Folder::new();
     let journal = Journal::open(folder.file()).build().unwrap();
-    let mut file = fs::OpenOptions::new().append(true).open(folder.file()).unwrap();
+    let mut file = fs::OpenOptions::new()
+        .append(true)
+        .open(folder.file())
+        .unwrap();
     file.write_all(b"hello\n").unwrap();
     notes(&journal, 1);
     assert!(journal.flush(Duration::from_millis(50)).is_err());
@@ -218,31 +219,25 @@ fn a_small_disk() {
     }
     let unmount = Unmount(&disk);
     let path = disk.join("audit.jsonl");
-    for (round, policy) in [OnFailure::Refuse, OnFailure::Count, OnFailure::Block]
-        .into_iter()
-        .enumerate()
-    {
+    for policy in [OnFailure::Refuse, OnFailure::Count, OnFailure::Block] {
         let ballast = disk.join("ballast");
-        fs::write(&ballast, vec![0; 40_000]).unwrap();
+        fs::write(&ballast, vec![0; 48_000]).unwrap();
         let journal = Journal::open(&path)
             .on_failure(policy)
             .capacity(400)
             .build()
             .unwrap();
-        notes(&journal, 400);
+        notes(&journal, 120);
         until(|| journal.status().failing);
         assert_eq!(journal.admit().is_err(), policy == OnFailure::Refuse);
         fs::remove_file(&ballast).unwrap();
-        if round > 0 {
-            fs::remove_file(disk.join("old")).unwrap();
-        }
         journal.flush(LONG).unwrap();
         let status = journal.status();
-        assert_eq!((status.written, status.lost), (400, 0));
+        assert_eq!((status.written, status.lost), (120, 0));
         drop(journal);
         let summary = check(&path);
         assert!(summary.closed);
-        fs::rename(&path, disk.join("old")).unwrap();
+        fs::remove_file(&path).unwrap();
     }
     drop(unmount);
 }

@@ -109,7 +109,7 @@ fn every_change_is_caught_in_its_place() {
                 // Only what looks like a crash, at the very end, and then it is said.
                 let told = summary.torn.is_some() || !summary.closed || summary.hash != right.hash;
                 let newline = summary == right && place == lines.len() - 1 && round % 5 != 1;
-                assert!(victim.is_last(file) && (told || newline), "round {round}");
+                assert!(victim.is_last(file) && (told || newline), "round {round}: file {file} line {at} of {}: {summary:?} {right:?}", lines.len());
                 assert!(place + 1 >= victim.texts[file].len(), "round {round}");
             }
             Err(fault) => {
@@ -136,7 +136,9 @@ fn every_change_is_caught_in_its_place() {
 /// Whether the line is unfinished, or next to one.
 fn fragment(lines: &[Vec<u8>], at: usize) -> bool {
     let bad = |line: &Vec<u8>| !line.ends_with(b"}}\n");
-    lines[at.saturating_sub(1)..(at + 2).min(lines.len())].iter().any(bad)
+    lines[at.saturating_sub(1)..(at + 2).min(lines.len())]
+        .iter()
+        .any(bad)
 }
 
 #[test]
@@ -148,7 +150,10 @@ fn files_missing_or_out_of_place() {
         let mut left = files.clone();
         left.remove(gone);
         let fault = verify(&left, |_| ()).unwrap_err();
-        assert!(matches!(fault.what, What::Missing { previous: Some(_) }), "{fault}");
+        assert!(
+            matches!(fault.what, What::Missing { previous: Some(_) }),
+            "{fault}"
+        );
         assert_eq!((&fault.file, fault.line), (&files[gone + 1], 1));
     }
     for from in 0..count {
