@@ -192,6 +192,7 @@ impl Lines {
                 }
                 Verdict::Malformed => {
                     if self.tail.began.is_none() && !begins_alike(&self.line) {
+                        let place = self.torn.as_ref().map_or(place, |(torn, _)| *torn);
                         return Err(self.fault(place, What::Format));
                     }
                     match &mut self.torn {
@@ -427,7 +428,7 @@ impl Iterator for Lines {
 /// Whether this could be the beginning of a line: what stands before the first line of a file is nothing else, or it is not our file.
 fn begins_alike(line: &[u8]) -> bool {
     let length = line.len().min(OPENING.len());
-    line[..length] == OPENING[..length]
+    length > 0 && line[..length] == OPENING[..length]
 }
 
 fn number(body: &[u8], name: &str) -> Option<u64> {

@@ -109,7 +109,11 @@ fn every_change_is_caught_in_its_place() {
                 // Only what looks like a crash, at the very end, and then it is said.
                 let told = summary.torn.is_some() || !summary.closed || summary.hash != right.hash;
                 let newline = summary == right && place == lines.len() - 1 && round % 5 != 1;
-                assert!(victim.is_last(file) && (told || newline), "round {round}: file {file} line {at} of {}: {summary:?} {right:?}", lines.len());
+                assert!(
+                    victim.is_last(file) && (told || newline),
+                    "round {round}: file {file} line {at} of {}: {summary:?} {right:?}",
+                    lines.len()
+                );
                 assert!(place + 1 >= victim.texts[file].len(), "round {round}");
             }
             Err(fault) => {
