@@ -1,0 +1,75 @@
+//! A record in a file that shows whether it was changed. Needs the feature `journal`.
+//!
+//! [`Journal::open`] names the file, [`verify`] checks it, and [`Lines`] reads it.
+//!
+//! # The file
+//!
+//! JSON Lines, only ever added to:
+//!
+//! ```text
+//! {"hash":"<64 hex digits>","body":{"n":17,"at":1500000000,"wall":"2026-11-30T15:20:23.000000000Z","limiter":"grants.gov",<kind>:{..}}}
+//! ```
+//!
+//! `hash` is SHA-256 over the 32 bytes of the hash of the line before and the bytes of `body` as they stand there; the first line of all
+//! follows 32 zero bytes. So no line can be changed, left out, doubled or moved without all hashes after it being wrong. What the chain
+//! cannot show is that lines are missing at the very end, or that somebody who has the file wrote all of it anew: keep the last hash
+//! elsewhere now and then ([`Summary::hash`]).
+//!
+//! `n` counts the lines, from 0, over all files. `at` is the limiter's own time in nanoseconds; order and lengths of time are to be
+//! taken from `n` and `at`. `wall` is the day's clock, which people and machines set back and forth. Lines of the journal itself have no `at` and
+//! no `limiter`; they are:
+//!
+//! | kind | says |
+//! |---|---|
+//! | `file` | first line of each file: `format` (1), `version` of this crate, `previous` file, `chain`: the hash it continues, `torn` as below |
+//! | `start` | the journal was opened, by this `version`; `at` begins anew |
+//! | `torn` | the `bytes` before this line, up to its newline, are a line that was not finished: the process or the disk stopped in the middle; `hash` is SHA-256 over them |
+//! | `loss` | so many `entries` are missing here |
+//! | `end` | the journal was closed in good order |
+//!
+//! When a file is full, the number of its first line is put into its name (`audit.jsonl` becomes `audit.00000000000000000017.jsonl`),
+//! and a new one is begun that continues the chain. No file is ever written over. [`files`] lists them in order.
+//!
+//! # What is not lost
+//!
+//! Entries wait in a queue of bounded length; one thread writes them, a millisecond later at most if the disk keeps up. A process that is killed loses
+//! what is in the queue, and leaves at most one unfinished line, which the next start closes. When a write fails it is counted
+//! ([`Journal::status`]), what was not written is kept, and it is tried again, after 10 ms first and 1 s at last; what becomes of new
+//! requests meanwhile is for [`OnFailure`] to say. Where entries had to be dropped, a line says how many.
+//! After a sync that failed, some systems forget what they could not write: then what was written since the last one that did not fail
+//! may be missing after a loss of power, as the verification would show.
+//!
+//! # One writer
+//!
+//! A second journal on the same file in the same process is refused. There is no lock against other processes, for want of one in the
+//! standard library of the oldest compiler we support; before each write the file's length is looked at, and if somebody else wrote to
+//! it, or moved it away, that is a failure to write. Do not let other programs rotate it.
+
+mod body;
+mod builder;
+mod disk;
+mod fault;
+mod handle;
+mod line;
+mod names;
+mod out;
+mod parse;
+mod queue;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod wall;
+mod writer;
+
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "the limiter's entries come next")
+)]
+pub(crate) use body::Body;
+pub use builder::{JournalBuilder, OnFailure, Sync};
+pub use fault::{Fault, Summary, What};
+pub use handle::{Journal, JournalError, Status};
+pub use names::files;
+#[expect(unused_imports, reason = "the limiter's entries come next")]
+pub(crate) use queue::Full;
+pub use reader::{Line, Lines, verify};
