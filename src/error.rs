@@ -16,6 +16,11 @@ enum Kind {
     Refused(Refusal),
     NotReady,
     UnknownQuota(&'static str),
+    #[cfg_attr(
+        not(feature = "journal"),
+        expect(dead_code, reason = "only a journal refuses")
+    )]
+    Unrecorded,
     TooManyKeys,
     InvalidQuota(ConfigError),
 }
@@ -31,6 +36,19 @@ impl Error {
         Self {
             kind: Kind::NotReady,
         }
+    }
+
+    #[cfg(feature = "journal")]
+    pub(crate) const fn unrecorded() -> Self {
+        Self {
+            kind: Kind::Unrecorded,
+        }
+    }
+
+    /// The journal takes no more, and the application wants nothing to be sent that is not recorded.
+    #[must_use]
+    pub const fn is_unrecorded(&self) -> bool {
+        matches!(self.kind, Kind::Unrecorded)
     }
 
     pub(crate) const fn unknown_quota(name: &'static str) -> Self {
@@ -137,6 +155,7 @@ impl Error {
             Kind::Refused(Refusal::TimedOut) => "timed_out",
             Kind::NotReady => "not_ready",
             Kind::UnknownQuota(_) => "unknown_quota",
+            Kind::Unrecorded => "unrecorded",
             Kind::TooManyKeys => "too_many_keys",
             Kind::InvalidQuota(_) => "invalid_quota",
         }
@@ -168,6 +187,7 @@ impl fmt::Display for Error {
                 f.write_str("gave up waiting for the throttle: the wait became longer than allowed")
             }
             Kind::NotReady => f.write_str("throttle was called before it was ready"),
+            Kind::Unrecorded => f.write_str("throttle's journal takes no more"),
             Kind::UnknownQuota(name) => write!(f, "throttle has no quota named {name:?}"),
             Kind::TooManyKeys => {
                 f.write_str("throttle tracks as many keys as it may, and can forget none of them")

@@ -175,6 +175,8 @@ where
     Req: RequestHead,
 {
     audit::sent(&shared.name, &grant, &request);
+    #[cfg(feature = "journal")]
+    shared.note_request(&grant, &request);
     // Before the inner service is called, so that the record is closed even if that panics.
     let in_flight = InFlight::new(shared, grant);
     State::Calling {

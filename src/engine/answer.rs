@@ -39,6 +39,7 @@ pub struct Reading<'a> {
 /// Identifies a request that was sent, from its departure to its answer.
 ///
 /// Numbers follow the order of departure, which is how late answers are told from news.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flight {
     pub(super) number: u64,
@@ -56,6 +57,7 @@ impl Flight {
 }
 
 /// What made the engine hold everything back.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
@@ -73,6 +75,7 @@ pub enum Cause {
 }
 
 /// A time in which nothing is sent.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
     /// The first instant at which something may be sent again.
@@ -82,6 +85,7 @@ pub struct Pause {
 }
 
 /// What changed the rate.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RateCause {

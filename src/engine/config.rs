@@ -7,6 +7,7 @@ use super::{
 };
 
 /// What an engine is built from.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// The ceiling: no header and no learning ever raises the rate above it. What is learnt from refusals is the rate of this one, and the
@@ -95,6 +96,7 @@ impl Config {
 }
 
 /// How a budget the server announced (so much left until a reset) is spent.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Spend {
     /// Spread over the time to the reset: the rate is at most `remaining / time to reset`, taken anew at each answer.
@@ -105,6 +107,7 @@ pub enum Spend {
 }
 
 /// Whether refusals change the rate.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Adapt {
@@ -124,6 +127,7 @@ pub enum Adapt {
 ///
 /// After such a pause one request goes ahead of all others. They wait for its answer, but no longer than twice the time the refusal
 /// took to come. (Requests sent with a bare permit, whose answers may never be told, are not waited for.)
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backoff {
     /// The first pause. `None`: with [`Adapt::On`] two intervals of the lowered rate, at least the round trip just seen and at most

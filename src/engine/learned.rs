@@ -19,6 +19,7 @@ use std::time::Duration;
 /// # Ok(())
 /// # }
 /// ```
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Learned {
     per_second: f64,

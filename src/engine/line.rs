@@ -17,6 +17,7 @@ use super::{
 const RETIME: usize = 16;
 
 /// What a caller wants.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ask {
     /// What it takes.

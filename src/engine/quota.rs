@@ -22,6 +22,7 @@ const MAX_PERIOD: Duration = Duration::from_nanos(1 << 62);
 /// assert!(ten_a_second.validate().is_ok());
 /// assert!(Quota::per_second(0).validate().unwrap_err().to_string().contains("amount"));
 /// ```
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Quota {
     amount: u32,

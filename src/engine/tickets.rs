@@ -7,6 +7,7 @@ use super::{
 };
 
 /// Names one caller between its arrival and its end. Stale identifiers are recognised, never confused with a later caller.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TicketId {
     index: u32,

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
 use super::{handle::Limiter, shared::Shared};
+#[cfg(feature = "journal")]
+use crate::audit::journal::Journal;
 use crate::engine::{Adapt, Backoff, Config, ConfigError, Engine, Learned, Quota, Spend, Time};
 
 /// Builds a [`Limiter`]; made by [`Limiter::builder`].
@@ -22,6 +24,8 @@ pub struct LimiterBuilder {
     name: Box<str>,
     quotas: Vec<(Box<str>, Quota)>,
     config: Config,
+    #[cfg(feature = "journal")]
+    journal: Option<Journal>,
 }
 
 impl LimiterBuilder {
@@ -30,6 +34,8 @@ impl LimiterBuilder {
             name: "default".into(),
             quotas: Vec::new(),
             config: Config::new(Quota::per_second(1)),
+            #[cfg(feature = "journal")]
+            journal: None,
         }
     }
 
@@ -115,6 +121,15 @@ impl LimiterBuilder {
         self
     }
 
+    /// Records all that the limiter is told and decides in this journal, from which it can be replayed. Needs the feature `journal`.
+    ///
+    /// The names of limiters that share a journal must differ.
+    #[cfg(feature = "journal")]
+    pub fn audit(mut self, journal: Journal) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
     /// Builds the limiter. Needs no runtime.
     ///
     /// # Errors
@@ -133,6 +148,11 @@ impl LimiterBuilder {
         }
         let engine = Engine::new(self.config, Time::ZERO)?;
         let shared = Shared::new(self.name, names.into_boxed_slice(), engine);
+        #[cfg(feature = "journal")]
+        let shared = match self.journal {
+            Some(journal) => shared.recording(journal),
+            None => shared,
+        };
         Ok(Limiter::from_shared(shared))
     }
 }

@@ -111,6 +111,7 @@ impl Limiter {
     }
 
     fn try_take(&self, ask: &Ask) -> Result<Permit, Error> {
+        self.shared.admit()?;
         let sent = self.shared.apply(|state, now| {
             let sent = state.engine.try_send_as(now, ask);
             state.counters.refused += u64::from(sent.is_err());

@@ -17,6 +17,7 @@ mod live;
 mod observe;
 mod permit;
 mod place;
+mod recorded;
 mod shared;
 mod snapshot;
 mod unreadable;

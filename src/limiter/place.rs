@@ -7,10 +7,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{alarm::Alarm, shared::Shared};
+use super::{alarm::Alarm, recorded::Recorded, shared::Shared};
 use crate::{
     audit,
-    engine::{Ask, Costs, Departure, Engine, Grant, Poll as Standing, TicketId, Time},
+    engine::{Ask, Costs, Departure, Grant, Poll as Standing, TicketId, Time},
     error::Error,
 };
 
@@ -61,6 +61,7 @@ impl Place {
     /// Joins the line; true if granted at once. On refusal the caller's number comes with the error.
     pub(crate) fn join(&mut self, ask: &Ask) -> Result<bool, (u64, Error)> {
         debug_assert!(self.ticket.is_none(), "one ticket at a time");
+        self.shared.admit().map_err(|error| (0, error))?;
         let (ticket, granted, now) = self.shared.apply(|state, now| {
             let ticket = state.engine.join_as(now, ask);
             let granted = ticket.is_ok_and(|id| state.engine.is_granted(id));
@@ -74,6 +75,7 @@ impl Place {
 
     /// Joins the line, and is counted as sent if it is granted at once.
     pub(crate) fn join_or_send(&mut self, ask: &Ask) -> Result<Option<Grant>, (u64, Error)> {
+        self.shared.admit().map_err(|error| (0, error))?;
         let (joined, now) = self.shared.apply(|state, now| {
             let joined = state.engine.join_as(now, ask).map(|id| {
                 match state
@@ -186,7 +188,7 @@ impl Place {
         &mut self,
         mut alarm: Pin<&mut Alarm>,
         cx: &mut Context<'_>,
-        ask: impl Fn(&mut Engine, Time, TicketId) -> Departure<T>,
+        ask: impl Fn(&mut Recorded, Time, TicketId) -> Departure<T>,
     ) -> Poll<Result<T, (u64, Error)>> {
         let Some(id) = self.ticket else {
             return Poll::Ready(Err((0, Error::not_ready())));
@@ -235,7 +237,7 @@ impl Place {
 }
 
 fn send(
-    engine: &mut Engine,
+    engine: &mut Recorded,
     now: Time,
     id: TicketId,
     tracked: bool,

@@ -4,8 +4,22 @@ use std::{
     task::{Context, Waker},
 };
 
-use super::{clock::Clock, snapshot::Counters, unreadable::Unreadable};
-use crate::engine::{Departure, Engine, TicketId, Time};
+use super::{clock::Clock, recorded::Recorded, snapshot::Counters, unreadable::Unreadable};
+use crate::{
+    engine::{Departure, Engine, TicketId, Time},
+    error::Error,
+};
+
+#[cfg(feature = "journal")]
+use {
+    super::recorded::Tape,
+    crate::{
+        RequestHead,
+        audit::journal::{Body, Journal, Opened, Request},
+        engine::Grant,
+    },
+    std::sync::Arc,
+};
 
 /// How many tasks are woken in one go between two holds of the lock.
 const BATCH: usize = 32;
@@ -17,12 +31,14 @@ pub(crate) struct Shared {
     pub(crate) name: Box<str>,
     /// The names of the quotas, in the order in which the engine has them.
     quotas: Box<[Box<str>]>,
+    #[cfg(feature = "journal")]
+    tape: Option<Tape>,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) engine: Engine,
+    pub(crate) engine: Recorded,
     pub(crate) counters: Counters,
     pub(crate) unreadable: Unreadable,
     /// The task behind each waiting ticket, by its slot.
@@ -35,12 +51,71 @@ impl Shared {
             clock: Clock::default(),
             name,
             quotas,
+            #[cfg(feature = "journal")]
+            tape: None,
             state: Mutex::new(State {
-                engine,
+                engine: Recorded::new(engine),
                 counters: Counters::default(),
                 unreadable: Unreadable::default(),
                 wakers: Vec::new(),
             }),
+        }
+    }
+
+    /// Records everything from now on.
+    #[cfg(feature = "journal")]
+    pub(crate) fn recording(mut self, journal: Journal) -> Self {
+        let tape = Tape {
+            journal,
+            limiter: Arc::from(&*self.name),
+        };
+        let opened = self.touch(|state| {
+            state.engine.record(tape.clone());
+            Opened {
+                quotas: self.quotas.iter().map(ToString::to_string).collect(),
+                config: state.engine.config().clone(),
+            }
+        });
+        tape.journal
+            .push(&tape.limiter, 0, Body::Opened(Box::new(opened)));
+        self.tape = Some(tape);
+        self
+    }
+
+    /// Whether a new request can be recorded. May block if the journal is to; not to be called under the lock.
+    #[cfg(feature = "journal")]
+    pub(crate) fn admit(&self) -> Result<(), Error> {
+        match &self.tape {
+            Some(tape) => tape.journal.admit().map_err(|_| Error::unrecorded()),
+            None => Ok(()),
+        }
+    }
+
+    #[cfg(not(feature = "journal"))]
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "without the feature"
+    )]
+    pub(crate) const fn admit(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Records what the caller of this number sends.
+    #[cfg(feature = "journal")]
+    pub(crate) fn note_request(&self, grant: &Grant, request: &impl RequestHead) {
+        if let Some(tape) = &self.tape {
+            let request = Request {
+                seq: grant.seq,
+                method: request.method().to_owned(),
+                scheme: request.scheme().to_owned(),
+                host: request.host().to_owned(),
+                port: request.port(),
+                path: request.path().to_owned(),
+            };
+            let at = grant.flight.sent().as_nanos();
+            tape.journal
+                .push(&tape.limiter, at, Body::Request(Box::new(request)));
         }
     }
 

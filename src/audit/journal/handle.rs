@@ -138,19 +138,11 @@ impl Journal {
     }
 
     /// Records something. Never blocks and never fails: it may be called under a lock.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the limiter's entries come next")
-    )]
     pub(crate) fn push(&self, limiter: &Arc<str>, at: u64, body: Body) {
         self.shared.queue.push(limiter, at, limiter::wall(), body);
     }
 
     /// Whether a new request may be taken in. May block, if the user wants that: not to be called under a lock.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the limiter's entries come next")
-    )]
     pub(crate) fn admit(&self) -> Result<(), Full> {
         self.shared.queue.admit()
     }

@@ -27,6 +27,16 @@
 //! | `loss` | so many `entries` are missing here |
 //! | `end` | the journal was closed in good order |
 //!
+//! Those of a limiter are:
+//!
+//! | kind | says |
+//! |---|---|
+//! | `opened` | [`Opened`]: the limiter's configuration; its time begins at zero |
+//! | `step` | [`Record`](crate::engine::Record): what its engine was told, what it decided, and how it looked then |
+//! | `request` | [`Request`]: what the caller of this number sent |
+//!
+//! [`replay`] tells all steps to fresh engines, which must decide the same.
+//!
 //! When a file is full, the number of its first line is put into its name (`audit.jsonl` becomes `audit.00000000000000000017.jsonl`),
 //! and a new one is begun that continues the chain. No file is ever written over. [`files`] lists them in order.
 //!
@@ -56,20 +66,17 @@ mod out;
 mod parse;
 mod queue;
 mod reader;
+mod replay;
 #[cfg(test)]
 mod tests;
 mod wall;
 mod writer;
 
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "the limiter's entries come next")
-)]
 pub(crate) use body::Body;
+pub use body::{Opened, Request};
 pub use builder::{JournalBuilder, OnFailure, Sync};
 pub use fault::{Fault, Summary, What};
 pub use handle::{Journal, JournalError, Status};
 pub use names::files;
-#[expect(unused_imports, reason = "the limiter's entries come next")]
-pub(crate) use queue::Full;
 pub use reader::{Line, Lines, verify};
+pub use replay::{Divergence, ReplayError, Replayed, replay};

@@ -277,7 +277,7 @@ where
 
     fn try_full(&self, limiter: &Shared, cost: u32) -> Attempt {
         limiter.apply(|state, now| {
-            self.wider.all.impose(&mut state.engine, now);
+            self.wider.all.impose(state.engine.of_key(), now);
             let above = match &self.wider.above {
                 Some(above) if state.engine.could_send(now, cost) => {
                     match try_above(above.shared(), cost) {

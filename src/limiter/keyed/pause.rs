@@ -90,7 +90,7 @@ impl PauseForAll {
             return false;
         };
         key.apply(|state, now| {
-            state.engine.pause_until(now, pause);
+            state.engine.of_key().pause_until(now, pause);
             state.engine.pause().is_some()
         })
     }

@@ -102,8 +102,8 @@ impl Kept {
             let unused = Arc::strong_count(limiter) == 1;
             let rest = unused.then(|| {
                 limiter.touch(|state| {
-                    all.impose(&mut state.engine, now);
-                    state.engine.rest(now, now.since(*touched))
+                    all.impose(state.engine.of_key(), now);
+                    state.engine.of_key().rest(now, now.since(*touched))
                 })
             });
             let Some(lean) = rest.flatten() else {

@@ -1,0 +1,140 @@
+use std::{collections::HashMap, error, fmt, path::Path};
+
+use super::{
+    body::Opened,
+    fault::{Fault, Summary},
+    reader::{Line, Lines},
+};
+use crate::engine::{After, Decision, Engine, Record, Time};
+
+/// Tells fresh engines all that was recorded, and compares each decision, and how each engine looks after it, with what was recorded.
+///
+/// The files are those of a journal in order, from its first or from one in which all limiters are opened; see
+/// [`files`](super::files). What is not a step of a limiter is only verified.
+///
+/// # Errors
+///
+/// The first place at which the files are not as they were written, an engine decides otherwise, or entries are missing.
+pub fn replay<P: AsRef<Path>>(
+    files: impl IntoIterator<Item = P>,
+    mut progress: impl FnMut(&Line),
+) -> Result<Replayed, ReplayError> {
+    let mut lines = Lines::open(files);
+    let mut engines: HashMap<String, Engine> = HashMap::new();
+    let mut steps = 0;
+    while let Some(line) = lines.next() {
+        let line = line.map_err(ReplayError::Fault)?;
+        progress(&line);
+        let at = line.n;
+        let malformed = |_| ReplayError::Malformed(at);
+        match (&*line.kind, &line.limiter) {
+            // Another process, with limiters of its own.
+            ("start", _) => engines.clear(),
+            ("loss", _) => return Err(ReplayError::Loss(at)),
+            ("opened", Some(limiter)) => {
+                let opened: Opened = serde_json::from_value(line.value).map_err(malformed)?;
+                let engine = Engine::new(opened.config, Time::ZERO)
+                    .map_err(|_| ReplayError::Malformed(at))?;
+                engines.insert(limiter.clone(), engine);
+            }
+            ("step", Some(limiter)) => {
+                let record: Record = serde_json::from_value(line.value).map_err(malformed)?;
+                let engine = engines
+                    .get_mut(limiter)
+                    .ok_or_else(|| ReplayError::Unopened(at, limiter.clone()))?;
+                let now = Time::from_nanos(line.at.ok_or(ReplayError::Malformed(at))?);
+                steps += 1;
+                if let Err((decision, after)) = record.replay(now, engine) {
+                    return Err(ReplayError::Diverged(Box::new(Divergence {
+                        n: at,
+                        limiter: limiter.clone(),
+                        recorded: record,
+                        decision,
+                        after,
+                    })));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(Replayed {
+        steps,
+        summary: lines.summary().clone(),
+    })
+}
+
+/// What was replayed, without any difference.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Replayed {
+    /// Steps of all limiters.
+    pub steps: u64,
+    /// What was found about the files.
+    pub summary: Summary,
+}
+
+/// Why a journal could not be replayed. The number is that of the line.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// The files are not as they were written.
+    Fault(Fault),
+    /// An engine decided otherwise.
+    Diverged(Box<Divergence>),
+    /// Entries are missing from here, as the journal itself says.
+    Loss(u64),
+    /// A step of a limiter of this name, which was opened before the first file.
+    Unopened(u64, String),
+    /// Not what this version writes.
+    Malformed(u64),
+}
+
+/// The first decision that is another one.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Divergence {
+    /// The number of the line.
+    pub n: u64,
+    /// The limiter.
+    pub limiter: String,
+    /// What was recorded.
+    pub recorded: Record,
+    /// What was decided now.
+    pub decision: Decision,
+    /// How the engine looked then.
+    pub after: After,
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fault(fault) => fault.fmt(f),
+            Self::Diverged(divergence) => write!(
+                f,
+                "line {}: limiter {:?} decided {:?} on {:?}, but {:?} is recorded",
+                divergence.n,
+                divergence.limiter,
+                divergence.decision,
+                divergence.recorded.step,
+                divergence.recorded.decision
+            ),
+            Self::Loss(n) => write!(f, "line {n}: entries are missing here"),
+            Self::Unopened(n, limiter) => {
+                write!(
+                    f,
+                    "line {n}: limiter {limiter:?} was opened before the first file"
+                )
+            }
+            Self::Malformed(n) => write!(f, "line {n}: not what this version writes"),
+        }
+    }
+}
+
+impl error::Error for ReplayError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Fault(fault) => Some(fault),
+            _ => None,
+        }
+    }
+}
