@@ -3,6 +3,7 @@
 
 mod files;
 mod reader;
+mod replay;
 
 use std::{
     env, fs,
