@@ -58,16 +58,18 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn run(args: Args) -> Result<Summary, Error> {
+    let trail = Trail::start(&args.out.join("journal.jsonl"))?;
+
     // These three lines are all the throttling there is: a rate, a limiter, a layer. The limiter is the budget. All clones of the
-    // client below share it, so that 64 tasks together keep to what one key may do.
+    // client below share it, so that 64 tasks together keep to what one key may do. All it decides goes to the journal.
     let quota = Quota::from_rate(args.rate)?.burst(args.burst);
     let limiter = Limiter::builder()
         .name("grants")
         .quota("search", quota)
+        .audit(trail.journal().clone())
         .build()?;
     let throttle = ThrottleLayer::new(limiter.clone());
 
-    let trail = Trail::start(&args.out.join("audit.jsonl"))?;
     let (records, sink) = records::write_to(args.out.join("records.jsonl"))?;
     let (url, server) = match args.url {
         Some(url) => (url, None),

@@ -18,7 +18,7 @@ usage: grants [OPTIONS]
   --keyword WORD  what to search for (default: everything)
   --rows N        records a page (default 5, with --url 100)
   --tasks N       pages asked for concurrently (default 64)
-  --out DIR       where records.jsonl and audit.jsonl go (default out)
+  --out DIR       where records.jsonl and journal.jsonl go (default out)
   --help          this text
 ";
 

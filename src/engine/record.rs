@@ -276,7 +276,7 @@ impl Record {
     /// # Errors
     ///
     /// What that one decided, and how it looks, if that is something else.
-    pub fn replay(&self, now: Time, engine: &mut Engine) -> Result<(), (Decision, After)> {
+    pub fn replay(&self, now: Time, engine: &mut Engine) -> Result<(), Box<(Decision, After)>> {
         let decision = self.step.run(now, engine);
         let after = engine.after();
         // Nobody is told here whom to wake.
@@ -284,7 +284,7 @@ impl Record {
         if decision == self.decision && after == self.after {
             Ok(())
         } else {
-            Err((decision, after))
+            Err(Box::new((decision, after)))
         }
     }
 }

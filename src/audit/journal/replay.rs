@@ -22,7 +22,7 @@ pub fn replay<P: AsRef<Path>>(
     let mut lines = Lines::open(files);
     let mut engines: HashMap<String, Engine> = HashMap::new();
     let mut steps = 0;
-    while let Some(line) = lines.next() {
+    for line in lines.by_ref() {
         let line = line.map_err(ReplayError::Fault)?;
         progress(&line);
         let at = line.n;
@@ -44,7 +44,8 @@ pub fn replay<P: AsRef<Path>>(
                     .ok_or_else(|| ReplayError::Unopened(at, limiter.clone()))?;
                 let now = Time::from_nanos(line.at.ok_or(ReplayError::Malformed(at))?);
                 steps += 1;
-                if let Err((decision, after)) = record.replay(now, engine) {
+                if let Err(other) = record.replay(now, engine) {
+                    let (decision, after) = *other;
                     return Err(ReplayError::Diverged(Box::new(Divergence {
                         n: at,
                         limiter: limiter.clone(),
