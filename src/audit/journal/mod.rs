@@ -7,7 +7,7 @@
 //! JSON Lines, only ever added to:
 //!
 //! ```text
-//! {"hash":"<64 hex digits>","body":{"n":17,"at":1500000000,"wall":"2026-11-30T15:20:23.000000000Z","limiter":"grants.gov",<kind>:{..}}}
+//! {"hash":"<64 hex digits>","body":{"n":17,"at":1500000000,"wall":"2026-11-30T15:20:23.000000000Z","limiter":"a",<kind>:{..}}}
 //! ```
 //!
 //! `hash` is SHA-256 over the 32 bytes of the hash of the line before and the bytes of `body` as they stand there; the first line of all
@@ -16,14 +16,14 @@
 //! elsewhere now and then ([`Summary::hash`]).
 //!
 //! `n` counts the lines, from 0, over all files. `at` is the limiter's own time in nanoseconds; order and lengths of time are to be
-//! taken from `n` and `at`. `wall` is the day's clock, which people and machines set back and forth. Lines of the journal itself have no `at` and
-//! no `limiter`; they are:
+//! taken from `n` and `at`. `wall` is the day's clock, which people and machines set back and forth. Lines of the journal itself have
+//! no `at` and no `limiter`; they are:
 //!
 //! | kind | says |
 //! |---|---|
-//! | `file` | first line of each file: `format` (1), `version` of this crate, `previous` file, `chain`: the hash it continues, `torn` as below |
+//! | `file` | first line of each file: `format` (1), `version` of this crate, `previous` file, `chain`: the hash it continues, `torn` |
 //! | `start` | the journal was opened, by this `version`; `at` begins anew |
-//! | `torn` | the `bytes` before this line, up to its newline, are a line that was not finished: the process or the disk stopped in the middle; `hash` is SHA-256 over them |
+//! | `torn` | the `bytes` before this line, up to its newline, are a line that was not finished; `hash` is SHA-256 over them |
 //! | `loss` | so many `entries` are missing here |
 //! | `end` | the journal was closed in good order |
 //!
@@ -42,10 +42,10 @@
 //!
 //! # What is not lost
 //!
-//! Entries wait in a queue of bounded length; one thread writes them, a millisecond later at most if the disk keeps up. A process that is killed loses
-//! what is in the queue, and leaves at most one unfinished line, which the next start closes. When a write fails it is counted
-//! ([`Journal::status`]), what was not written is kept, and it is tried again, after 10 ms first and 1 s at last; what becomes of new
-//! requests meanwhile is for [`OnFailure`] to say. Where entries had to be dropped, a line says how many.
+//! Entries wait in a queue of bounded length; one thread writes them, a millisecond later at most if the disk keeps up. A process that
+//! is killed loses what is in the queue, and leaves at most one unfinished line, which the next start closes. When a write fails it is
+//! counted ([`Journal::status`]), what was not written is kept, and it is tried again, after 10 ms first and 1 s at last; what becomes
+//! of new requests meanwhile is for [`OnFailure`] to say. Where entries had to be dropped, a line says how many.
 //! After a sync that failed, some systems forget what they could not write: then what was written since the last one that did not fail
 //! may be missing after a loss of power, as the verification would show.
 //!

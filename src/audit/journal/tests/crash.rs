@@ -10,10 +10,12 @@ use serde_json::json;
 
 use super::{
     super::{Journal, Sync, files},
-    Dice, Folder, LONG, check, lines, note,
+    Dice, Fake, Folder, LONG, check, lines, note,
 };
 
 const FILE: &str = "JOURNAL_TO_WRITE";
+/// The system hardly ever stops in the middle of a write, but it may make any write shorter than it was to be.
+const PIECE: &str = "JOURNAL_PIECE";
 
 /// Writes until it is killed, if it is told where.
 #[test]
@@ -24,6 +26,10 @@ fn child() {
     let journal = Journal::open(path)
         .rotate_at_bytes(300_000)
         .sync(Sync::Never)
+        .world(Fake {
+            piece: env::var(PIECE).unwrap().parse().unwrap(),
+            ..Fake::new()
+        })
         .build()
         .unwrap();
     let name = Arc::from("child");
@@ -44,13 +50,25 @@ fn killed_in_the_middle() {
     let mut torn = 0;
     let mut written = 0;
     for round in 0..50 {
+        let length = || -> u64 {
+            let all = files(folder.file()).unwrap().into_iter();
+            // One may be renamed while we look.
+            all.map(|file| fs::metadata(file).map_or(0, |data| data.len()))
+                .sum()
+        };
+        let length_before = length();
         let mut child = Command::new(env::current_exe().unwrap())
             .args(["--exact", "audit::journal::tests::crash::child"])
             .env(FILE, folder.file())
+            .env(PIECE, if round % 3 == 0 { "1000000" } else { "61" })
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        thread::sleep(Duration::from_millis(20 + dice.roll(60)));
+        // Somewhere in its work, seldom in its beginning.
+        if round % 10 != 0 {
+            super::until(|| length() > length_before + 1000);
+        }
+        thread::sleep(Duration::from_millis(dice.roll(40)));
         child.kill().unwrap();
         child.wait().unwrap();
         if !folder.file().exists() && files(folder.file()).unwrap().is_empty() {
@@ -71,6 +89,7 @@ fn killed_in_the_middle() {
         }
     }
     assert!(written > 1000, "only {written} lines");
+    assert!(torn > 15, "only {torn} torn");
     eprintln!("{written} lines, {torn} of 50 torn");
     // The numbers of each run follow each other.
     let mut next = 0;

@@ -58,6 +58,8 @@ struct Fake {
     room: Arc<AtomicU64>,
     unsynced: Arc<AtomicBool>,
     blind: Arc<AtomicBool>,
+    /// No write is longer, and if it is small, each takes a while.
+    piece: usize,
 }
 
 impl Fake {
@@ -67,6 +69,7 @@ impl Fake {
             room: Arc::new(AtomicU64::new(u64::MAX >> 1)),
             unsynced: Arc::default(),
             blind: Arc::default(),
+            piece: usize::MAX,
         }
     }
 
@@ -90,9 +93,16 @@ impl World for Fake {
 
 impl Disk for FakeDisk {
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = self.0.room.load(SeqCst).min(bytes.len() as u64);
+        let room = self
+            .0
+            .room
+            .load(SeqCst)
+            .min(bytes.len().min(self.0.piece) as u64);
         if room == 0 {
             return Err(io::ErrorKind::StorageFull.into());
+        }
+        if self.0.piece < 100 {
+            std::thread::sleep(Duration::from_micros(20));
         }
         let written = self.1.write(&bytes[..usize::try_from(room).unwrap()])?;
         self.0.room.fetch_sub(written as u64, SeqCst);
