@@ -9,6 +9,7 @@ use super::{
 ///
 /// With the adaptive rate they do not double for ever: once a server has served us for a while they need not be longer than a part of
 /// that time (see `rate/mod.rs`). Else the end of a long window would be found late by half its length.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone)]
 pub(super) struct Streak {
     backoff: Backoff,

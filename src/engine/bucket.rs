@@ -28,13 +28,18 @@ const SCALE: u32 = 32;
 /// There are two levels. From `level` tokens are set aside for callers in line, each at the time it is due; it is what callers see and
 /// wait for. `room` counts what really leaves: it holds at most the burst and the [`SLACK`], and a request leaves only if it has room.
 /// So whatever becomes of tokens set aside (collected late, never, or all at once after a stall), the ceiling holds.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone)]
 pub(super) struct Bucket {
+    #[cfg_attr(feature = "journal", serde(with = "super::record::text"))]
     level: i128,
+    #[cfg_attr(feature = "journal", serde(with = "super::record::text"))]
     room: i128,
     updated: Time,
+    #[cfg_attr(feature = "journal", serde(with = "super::record::text"))]
     token: i128,
     full_rate: u64,
+    #[cfg_attr(feature = "journal", serde(with = "super::record::text"))]
     burst: i128,
 }
 

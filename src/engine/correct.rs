@@ -11,6 +11,7 @@ use super::{
 };
 
 /// After a pause of our own choice one request goes ahead of all others.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trial {
     None,

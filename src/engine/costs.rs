@@ -57,6 +57,7 @@ impl From<u32> for Costs {
 }
 
 /// Sums of costs. Those that run along a line wrap; only differences mean something.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sums([u64; QUOTAS]);
 

@@ -9,6 +9,7 @@ use super::{
 };
 
 /// A quota besides the first bucket.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone)]
 pub(super) enum Gate {
     Bucket(Bucket),
@@ -16,6 +17,7 @@ pub(super) enum Gate {
 }
 
 /// A quota besides the first bucket, and the position of its cost.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone)]
 pub(super) struct Further {
     pub(super) index: usize,

@@ -32,6 +32,7 @@ pub(super) enum Admitted {
 /// Every method that takes `now` lets time pass up to it first; a `now` before the last one counts as no time. After each call the
 /// driver must look at [`take_woken`](Self::take_woken): callers named there should ask ([`poll`](Self::poll)) again. Besides, each
 /// waiting caller should ask again at the instant it was told. Asking too often or too early does no harm.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone)]
 pub struct Engine {
     pub(super) config: Config,

@@ -25,6 +25,7 @@ const CLASSES: usize = 3;
 const STRIDES: [u64; CLASSES] = [16, 4, 1];
 
 /// Those who wait, by class. The highest class comes last.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     classes: [Class; CLASSES],
@@ -32,6 +33,7 @@ pub(super) struct Line {
     turn: u64,
 }
 
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Class {
     pub(super) list: List,

@@ -303,6 +303,15 @@ impl Engine {
         }
     }
 
+    /// A copy to go on from later, without whom to wake.
+    #[cfg(feature = "journal")]
+    pub(crate) fn checkpoint(&self) -> Self {
+        Self {
+            woken: std::collections::VecDeque::new(),
+            ..self.clone()
+        }
+    }
+
     /// The last time it was told.
     #[must_use]
     pub const fn now(&self) -> Time {
@@ -449,14 +458,17 @@ impl From<&Answer<'_>> for Told {
 
 /// Numbers that do not fit into 64 bits, as text.
 #[cfg(feature = "journal")]
-mod text {
+pub(super) mod text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub(super) fn serialize<S: Serializer>(value: &i128, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::engine) fn serialize<S: Serializer>(
+        value: &i128,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.collect_str(value)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(in crate::engine) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<i128, D::Error> {
         String::deserialize(deserializer)?

@@ -16,6 +16,7 @@ use super::{
 
 const SLOTS: u64 = 64;
 
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone)]
 pub(super) struct Log {
     most: u64,
@@ -29,6 +30,7 @@ pub(super) struct Log {
 }
 
 /// What happened in a stretch of time and still counts.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     /// Since time zero.

@@ -22,6 +22,7 @@ impl TicketId {
     }
 }
 
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Free,
@@ -38,6 +39,7 @@ pub(super) enum State {
 }
 
 /// Why a waiting ticket was taken out of the line.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ejected {
     Closed,
@@ -49,6 +51,7 @@ pub(super) enum Ejected {
     },
 }
 
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone)]
 pub(super) struct Ticket {
     pub(super) seq: u64,
@@ -74,6 +77,7 @@ pub(super) struct Ticket {
 const NONE: u32 = u32::MAX;
 
 /// A list threaded through the slab.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List {
     head: u32,
@@ -98,6 +102,7 @@ impl List {
 }
 
 /// The slab.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tickets {
     slots: Vec<Ticket>,

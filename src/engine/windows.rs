@@ -23,6 +23,7 @@ const SHAPING: Duration = Duration::from_secs(60);
 const MEMORY: Duration = Duration::from_secs(60);
 
 /// One budget as the server last described it.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     /// The policy's name, if it has one.
@@ -57,6 +58,7 @@ impl Window {
     }
 }
 
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Default)]
 pub(super) struct Windows {
     list: Vec<Window>,

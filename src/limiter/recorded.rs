@@ -32,7 +32,17 @@ pub(crate) struct Recorded {
 pub(crate) struct Tape {
     pub(crate) journal: Journal,
     pub(crate) limiter: Arc<str>,
+    /// Steps since the last checkpoint.
+    pub(crate) steps: u32,
 }
+
+/// A checkpoint follows so many steps, so that a journal can be replayed without its oldest files.
+#[cfg(feature = "journal")]
+const CHECKPOINT: u32 = 10_000;
+
+/// There is none while more callers than this wait: it would take long, under the lock.
+#[cfg(feature = "journal")]
+const SHORT: usize = 1_000;
 
 impl Recorded {
     pub(crate) const fn new(engine: Engine) -> Self {
@@ -49,8 +59,8 @@ impl Recorded {
     }
 
     #[cfg(feature = "journal")]
-    fn note(&self, step: impl FnOnce() -> Step, decision: impl FnOnce(&Engine) -> Decision) {
-        if let Some(tape) = &self.tape {
+    fn note(&mut self, step: impl FnOnce() -> Step, decision: impl FnOnce(&Engine) -> Decision) {
+        if let Some(tape) = &mut self.tape {
             let record = Record {
                 step: step(),
                 decision: decision(&self.engine),
@@ -59,6 +69,13 @@ impl Recorded {
             let at = self.engine.now().as_nanos();
             tape.journal
                 .push(&tape.limiter, at, Body::Step(Box::new(record)));
+            tape.steps += 1;
+            if tape.steps >= CHECKPOINT && self.engine.slots() <= SHORT {
+                tape.steps = 0;
+                let checkpoint = Box::new(self.engine.checkpoint());
+                tape.journal
+                    .push(&tape.limiter, at, Body::Checkpoint(checkpoint));
+            }
         }
     }
 
@@ -67,7 +84,7 @@ impl Recorded {
         clippy::unused_self,
         reason = "nothing is recorded without the feature"
     )]
-    fn note(&self, _: impl FnOnce() -> Step, _: impl FnOnce(&Engine) -> Decision) {}
+    fn note(&mut self, _: impl FnOnce() -> Step, _: impl FnOnce(&Engine) -> Decision) {}
 
     pub(crate) fn join_as(&mut self, now: Time, ask: &Ask) -> Result<TicketId, (u64, Refusal)> {
         let joined = self.engine.join_as(now, ask);

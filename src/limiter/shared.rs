@@ -68,6 +68,7 @@ impl Shared {
         let tape = Tape {
             journal,
             limiter: Arc::from(&*self.name),
+            steps: 0,
         };
         let opened = self.touch(|state| {
             state.engine.record(tape.clone());

@@ -140,6 +140,40 @@ fn a_random_run_replays_exactly() {
     }
 }
 
+/// Without its oldest files a journal is replayed from the first checkpoint.
+#[test]
+fn a_journal_without_its_beginning_replays_from_a_checkpoint() {
+    let folder = Folder::new();
+    let path = folder.file();
+    let journal = Journal::open(&path)
+        .capacity(1 << 20)
+        .rotate_at_bytes(2 << 20)
+        .build()
+        .unwrap();
+    let limiter = Limiter::builder()
+        .quota("q", Quota::per_second(1_000).burst(5))
+        .quota("strict", Quota::at_most(50, Duration::from_millis(100)))
+        .audit(journal.clone())
+        .build()
+        .unwrap();
+    for _ in 0..40_000 {
+        drop(limiter.try_acquire(1));
+    }
+    journal.close(Duration::from_secs(60)).unwrap();
+    let all = files(&path).unwrap();
+    assert!(all.len() >= 4, "{}", all.len());
+    let replayed = replay(&all, |_| ()).unwrap();
+    assert_eq!((replayed.steps, replayed.skipped), (40_000, 0));
+    let replayed = replay(&all[1..], |_| ()).unwrap();
+    assert!(
+        replayed.steps >= 10_000 && replayed.skipped > 0,
+        "{replayed:?}"
+    );
+    // A file in between is missed.
+    let gap = [&all[0], &all[2]];
+    assert!(matches!(replay(gap, |_| ()), Err(ReplayError::Fault(_))));
+}
+
 /// From several threads on the real clock the order of the steps is that in which they were decided.
 #[test]
 fn many_threads_replay_exactly() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Config, Record};
+use crate::engine::{Config, Engine, Record};
 
 /// One entry's content: the key of the line that names its kind, and what is under it.
 #[derive(Debug, Clone, Serialize)]
@@ -10,6 +10,8 @@ use crate::engine::{Config, Record};
 pub(crate) enum Body {
     /// A limiter begins to be recorded.
     Opened(Box<Opened>),
+    /// How its engine is: what comes later can be replayed from here.
+    Checkpoint(Box<Engine>),
     /// A call of its engine.
     Step(Box<Record>),
     /// What the caller of this number sent.

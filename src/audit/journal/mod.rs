@@ -32,6 +32,7 @@
 //! | kind | says |
 //! |---|---|
 //! | `opened` | [`Opened`]: the limiter's configuration; its time begins at zero |
+//! | `checkpoint` | all of its engine's state, every 10,000 steps: a journal without its oldest files can be replayed from here |
 //! | `step` | [`Record`](crate::engine::Record): what its engine was told, what it decided, and how it looked then |
 //! | `request` | [`Request`]: what the caller of this number sent |
 //!

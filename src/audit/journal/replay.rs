@@ -9,8 +9,8 @@ use crate::engine::{After, Decision, Engine, Record, Time};
 
 /// Tells fresh engines all that was recorded, and compares each decision, and how each engine looks after it, with what was recorded.
 ///
-/// The files are those of a journal in order, from its first or from one in which all limiters are opened; see
-/// [`files`](super::files). What is not a step of a limiter is only verified.
+/// The files are those of a journal in order; see [`files`](super::files). Where the oldest are missing, what comes before the first
+/// checkpoint of a limiter (there is one every 10,000 steps) is only verified. A checkpoint must be as the engine is then.
 ///
 /// # Errors
 ///
@@ -21,7 +21,9 @@ pub fn replay<P: AsRef<Path>>(
 ) -> Result<Replayed, ReplayError> {
     let mut lines = Lines::open(files);
     let mut engines: HashMap<String, Engine> = HashMap::new();
-    let mut steps = 0;
+    let (mut steps, mut skipped) = (0, 0);
+    // Without its beginning a journal can be replayed from the first checkpoint of each limiter.
+    let mut whole = false;
     for line in lines.by_ref() {
         let line = line.map_err(ReplayError::Fault)?;
         progress(&line);
@@ -29,7 +31,10 @@ pub fn replay<P: AsRef<Path>>(
         let malformed = |_| ReplayError::Malformed(at);
         match (&*line.kind, &line.limiter) {
             // Another process, with limiters of its own.
-            ("start", _) => engines.clear(),
+            ("start", _) => {
+                engines.clear();
+                whole = true;
+            }
             ("loss", _) => return Err(ReplayError::Loss(at)),
             ("opened", Some(limiter)) => {
                 let opened: Opened = serde_json::from_value(line.value).map_err(malformed)?;
@@ -37,11 +42,27 @@ pub fn replay<P: AsRef<Path>>(
                     .map_err(|_| ReplayError::Malformed(at))?;
                 engines.insert(limiter.clone(), engine);
             }
+            ("checkpoint", Some(limiter)) => match engines.get(limiter) {
+                Some(engine) => {
+                    let replayed = serde_json::to_value(engine).map_err(malformed)?;
+                    if replayed != line.value {
+                        return Err(ReplayError::Checkpoint(at, limiter.clone()));
+                    }
+                }
+                None => {
+                    let engine = serde_json::from_value(line.value).map_err(malformed)?;
+                    engines.insert(limiter.clone(), engine);
+                }
+            },
             ("step", Some(limiter)) => {
                 let record: Record = serde_json::from_value(line.value).map_err(malformed)?;
-                let engine = engines
-                    .get_mut(limiter)
-                    .ok_or_else(|| ReplayError::Unopened(at, limiter.clone()))?;
+                let Some(engine) = engines.get_mut(limiter) else {
+                    if whole {
+                        return Err(ReplayError::Unopened(at, limiter.clone()));
+                    }
+                    skipped += 1;
+                    continue;
+                };
                 let now = Time::from_nanos(line.at.ok_or(ReplayError::Malformed(at))?);
                 steps += 1;
                 if let Err(other) = record.replay(now, engine) {
@@ -60,6 +81,7 @@ pub fn replay<P: AsRef<Path>>(
     }
     Ok(Replayed {
         steps,
+        skipped,
         summary: lines.summary().clone(),
     })
 }
@@ -70,6 +92,8 @@ pub fn replay<P: AsRef<Path>>(
 pub struct Replayed {
     /// Steps of all limiters.
     pub steps: u64,
+    /// Steps before the first checkpoint of their limiter, where the files do not go back to its beginning. They are verified only.
+    pub skipped: u64,
     /// What was found about the files.
     pub summary: Summary,
 }
@@ -84,7 +108,9 @@ pub enum ReplayError {
     Diverged(Box<Divergence>),
     /// Entries are missing from here, as the journal itself says.
     Loss(u64),
-    /// A step of a limiter of this name, which was opened before the first file.
+    /// At a checkpoint an engine is not as it is recorded, though it decided the same so far.
+    Checkpoint(u64, String),
+    /// A step of a limiter of this name that was never opened.
     Unopened(u64, String),
     /// Not what this version writes.
     Malformed(u64),
@@ -121,10 +147,10 @@ impl fmt::Display for ReplayError {
             ),
             Self::Loss(n) => write!(f, "line {n}: entries are missing here"),
             Self::Unopened(n, limiter) => {
-                write!(
-                    f,
-                    "line {n}: limiter {limiter:?} was opened before the first file"
-                )
+                write!(f, "line {n}: limiter {limiter:?} was never opened")
+            }
+            Self::Checkpoint(n, limiter) => {
+                write!(f, "line {n}: limiter {limiter:?} is not as it was recorded")
             }
             Self::Malformed(n) => write!(f, "line {n}: not what this version writes"),
         }

@@ -7,6 +7,7 @@ use crate::engine::time::Time;
 const GRAIN: Duration = Duration::from_secs(1);
 
 /// A refusal and all that follow from it, until a request that left afterwards is accepted.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Episode {
     /// The rate when it began.
@@ -26,6 +27,7 @@ pub(super) struct Episode {
 }
 
 /// The requests that were under way when the first refusal came, and had left after the refused one.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy)]
 struct Volley {
     first: u64,

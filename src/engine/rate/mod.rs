@@ -97,6 +97,7 @@ const STEP: u32 = 4;
 /// After some service a pause need not be longer than this part of it, as no measurement would be better for it.
 const ENOUGH: u32 = 6;
 
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone)]
 pub(super) struct Rate {
     current: u64,

@@ -11,6 +11,7 @@ use super::{
 const DEAR: Duration = Duration::from_secs(1);
 
 /// What is known of the limit, and how far the probe for more has come.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Guess {
     pub(super) limit: u64,
@@ -25,6 +26,7 @@ pub(super) struct Guess {
 }
 
 /// A step of the fast part of a probe.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fast {
     /// How far above the limit the rate is.

@@ -3,6 +3,7 @@ use std::time::Duration;
 use crate::engine::time::{Time, nanos};
 
 /// What was accepted since the last episode.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tally {
     /// All accepted requests, and since when.
