@@ -202,8 +202,8 @@ impl Panel {
         let (mut area, mut line) = (format!("M0 {HEIGHT}"), String::new());
         for (index, bin) in self.bins.iter().enumerate() {
             let (left, right) = (
-                x(index as u64 * self.step),
-                x((index as u64 + 1) * self.step),
+                x((index as u64).saturating_mul(self.step)),
+                x((index as u64 + 1).saturating_mul(self.step)),
             );
             area += &format!("L{left:.1} {:.1}H{right:.1}", y(each(bin.sent)));
             let mark = if index == 0 { 'M' } else { 'L' };
@@ -233,7 +233,8 @@ impl Panels {
              <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
         );
         text += &format!(
-            "<rect x=\"{LEFT}\" y=\"12\" width=\"14\" height=\"12\" fill=\"{SENT}\"/><text x=\"{}\" y=\"22\">sent, requests a second</text>\n\
+            "<rect x=\"{LEFT}\" y=\"12\" width=\"14\" height=\"12\" fill=\"{SENT}\"/><text x=\"{}\" y=\"22\">\
+             sent, requests a second</text>\n\
              <rect x=\"{}\" y=\"12\" width=\"14\" height=\"12\" fill=\"{PAUSE}\"/><text x=\"{}\" y=\"22\">pauses</text>\n\
              <path d=\"M{} 18h22\" stroke=\"{RATE}\" stroke-dasharray=\"5 3\"/><text x=\"{}\" y=\"22\">rate in use, first quota</text>\n",
             LEFT + 20.0,

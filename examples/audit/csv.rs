@@ -15,7 +15,7 @@ use crate::{
     Error,
     follow::{Caller, Watch, follow},
     source::files,
-    text::{reason, seconds},
+    text::{nanos, reason, seconds},
 };
 
 pub(crate) fn run(paths: &[PathBuf], out: &mut impl Write) -> Result<(), Error> {
@@ -67,7 +67,9 @@ impl<W: Write> Watch for Rows<'_, W> {
     fn over(&mut self, limiter: &str, caller: Caller) -> Result<(), Error> {
         let out = &mut *self.out;
         let left = caller.left;
-        let until = left.map(|(at, _)| at).or(caller.end.map(|(at, _)| at));
+        // As the limiter counted it; one that never left was there until it was refused or went.
+        let waited = (left.map(|(_, leave)| nanos(leave.waited)))
+            .or(caller.end.map(|(at, _)| at.saturating_sub(caller.arrived)));
         write!(
             out,
             "{},{},{},{},{},{},{}",
@@ -76,9 +78,7 @@ impl<W: Write> Watch for Rows<'_, W> {
             field(&caller.wall),
             seconds(caller.arrived),
             left.map_or_else(String::new, |(at, _)| seconds(at)),
-            until.map_or_else(String::new, |until| seconds(
-                until.saturating_sub(caller.arrived)
-            )),
+            waited.map_or_else(String::new, seconds),
             left.map_or("", |(_, leave)| reason(leave.reason)),
         )?;
         let names = self.quotas.get(limiter).map_or(&[][..], |names| names);

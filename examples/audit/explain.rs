@@ -152,12 +152,12 @@ impl Life {
         }
         self.notes.halted |= matches!(record.step, Step::Halt);
         match (&record.step, &record.decision) {
-            (Step::Reprice(departed, real) | Step::Settle(departed, real), _) if ours => {
-                if departed.costs != *real {
-                    self.notes
-                        .corrections
-                        .push((seen.at, corrected(departed, real)));
-                }
+            (Step::Reprice(departed, real) | Step::Settle(departed, real), _)
+                if ours && departed.costs != *real =>
+            {
+                self.notes
+                    .corrections
+                    .push((seen.at, corrected(departed, real)));
             }
             (_, Decision::Sent(_)) if !ours => self.notes.sent_meanwhile += 1,
             _ => {}
@@ -271,6 +271,7 @@ impl Life {
         if let Some((at, leave)) = caller.left {
             let waited = nanos(leave.waited);
             let why = match leave.reason {
+                _ if !leave.would_wait.is_zero() => "nothing was enforced".to_owned(),
                 _ if waited == 0 => "it did not have to wait".to_owned(),
                 WaitReason::None => format!(
                     "it was granted as it came, and its caller sent {} later",

@@ -73,8 +73,6 @@ pub(crate) trait Watch {
 
     /// The caller is forgotten; a minute after its end, so that corrections of its cost are in.
     fn over(&mut self, limiter: &str, caller: Caller) -> Result<(), Error>;
-
-    fn lost(&mut self, _entries: u64) {}
 }
 
 /// One limiter since it was opened.
@@ -147,8 +145,7 @@ pub(crate) fn follow(files: &[PathBuf], watch: &mut impl Watch) -> Result<Gaps, 
             ("start", _) => end_all(&mut lives, watch)?,
             ("loss", _) => {
                 let lost = line.value.get("entries").and_then(Value::as_u64);
-                gaps.lost += lost.unwrap_or(0);
-                watch.lost(lost.unwrap_or(0));
+                gaps.lost = gaps.lost.saturating_add(lost.unwrap_or(0));
             }
             ("opened", Some(limiter)) => {
                 if let Ok(opened) = serde_json::from_value::<Opened>(line.value.clone()) {
@@ -233,7 +230,7 @@ impl Life {
     ) -> Result<(), Error> {
         let seq = match &record.step {
             Step::Join(_) | Step::TrySend(_) => {
-                self.seq += 1;
+                self.seq = self.seq.wrapping_add(1);
                 // The file knows better, should one be missing.
                 match &record.decision {
                     Decision::Refused(Some(seq), _) => self.seq = *seq,
@@ -270,7 +267,7 @@ impl Life {
             request: None,
             end: None,
         };
-        let number = flight.unwrap_or(self.sent + 1);
+        let number = flight.unwrap_or(self.sent.wrapping_add(1));
         match (&record.step, &record.decision) {
             (Step::Join(ask), Decision::Placed(id, _)) => {
                 let caller = caller(ask, false);
@@ -343,10 +340,9 @@ impl Life {
     }
 
     fn close(&mut self, at: u64, number: u64, end: End) {
-        if let Some(caller) = self.away.get_mut(&number) {
-            if caller.end.replace((at, end)).is_none() {
-                self.done.push_back((at, number));
-            }
+        let caller = self.away.get_mut(&number);
+        if caller.is_some_and(|caller| caller.end.replace((at, end)).is_none()) {
+            self.done.push_back((at, number));
         }
     }
 

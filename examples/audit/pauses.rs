@@ -88,14 +88,13 @@ impl Pauses {
     /// `observed`: nothing is enforced at this time.
     pub(crate) fn step(&mut self, seen: &Seen<'_>, observed: bool) {
         let before = seen.before.and_then(|before| before.paused_until);
-        if let Decision::Sent(leave) = &seen.record.decision {
-            if before.is_some_and(|until| until.as_nanos() > seen.at) {
-                if observed || !leave.would_wait.is_zero() {
-                    self.unenforced += 1;
-                } else {
-                    self.broken += 1;
-                    self.first_broken.get_or_insert((leave.seq, seen.at));
-                }
+        let inside = before.is_some_and(|until| until.as_nanos() > seen.at);
+        if let (true, Decision::Sent(leave)) = (inside, &seen.record.decision) {
+            if observed || !leave.would_wait.is_zero() {
+                self.unenforced += 1;
+            } else {
+                self.broken += 1;
+                self.first_broken.get_or_insert((leave.seq, seen.at));
             }
         }
         if let Some(span) = self.tracker.step(seen) {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::Write, path::PathBuf};
 use tower_throttle::{
     Quota,
     audit::journal::{Line, Opened},
-    engine::{Decision, Step},
+    engine::{Decision, QUOTAS, Step},
 };
 
 use crate::{
@@ -88,7 +88,13 @@ impl Watch for All {
         let quotas = [opened.config.quota]
             .into_iter()
             .chain(opened.config.further.iter().copied());
-        limiter.quotas = opened.quotas.iter().cloned().zip(quotas).collect();
+        limiter.quotas = opened
+            .quotas
+            .iter()
+            .cloned()
+            .zip(quotas)
+            .take(QUOTAS)
+            .collect();
         for (index, (_, quota)) in limiter.quotas.iter().enumerate() {
             limiter.windows.set_quota(0, index, *quota);
             limiter.across.set_quota(limiter.wall, index, *quota);
@@ -137,7 +143,7 @@ impl Limiter {
                 self.across
                     .sent(self.wall.saturating_add(seen.at), self.number, leave.costs);
             }
-            (Step::SetQuota(index, quota), Decision::Accepted(true)) => {
+            (Step::SetQuota(index, quota), Decision::Accepted(true)) if *index < QUOTAS => {
                 self.changes += 1;
                 self.windows.set_quota(seen.at, *index, *quota);
                 self.across
@@ -147,13 +153,13 @@ impl Limiter {
                 }
             }
             (Step::SetObserve(observe), _) => self.observe = *observe,
-            (Step::Reprice(departed, real) | Step::Settle(departed, real), _) => {
-                if departed.costs != *real {
-                    self.corrections += 1;
-                    let real = corrected(departed, real);
-                    if let Some(flight) = seen.flight {
-                        self.windows.correct(flight, &real);
-                    }
+            (Step::Reprice(departed, real) | Step::Settle(departed, real), _)
+                if departed.costs != *real =>
+            {
+                self.corrections += 1;
+                let real = corrected(departed, real);
+                if let Some(flight) = seen.flight {
+                    self.windows.correct(flight, &real);
                 }
             }
             (Step::Answer(_, told), _) => {
@@ -192,7 +198,8 @@ impl Limiter {
         if self.changes > 0 {
             writeln!(
                 out,
-                "  quotas were changed {} times while it ran; above is the last state, and each window is held against what was allowed in it",
+                "  quotas were changed {} times while it ran; above is the last state, \
+                 and each window is held against what was allowed in it",
                 self.changes
             )?;
         }
@@ -315,7 +322,8 @@ impl Limiter {
             if track.debts > 0 {
                 writeln!(
                     out,
-                    "    What was known as the requests left was never above; {} windows are by costs told later, which those behind wait for.",
+                    "    What was known as the requests left was never above; \
+                     {} windows are by costs told later, which those behind wait for.",
                     track.debts
                 )?;
             }

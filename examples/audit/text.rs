@@ -4,7 +4,7 @@ use std::{borrow::Cow, time::Duration};
 
 use tower_throttle::{
     Cause, Quota, WaitReason,
-    engine::{Costs, Refusal},
+    engine::{Costs, QUOTAS, Refusal},
 };
 
 pub(crate) fn nanos(duration: Duration) -> u64 {
@@ -89,7 +89,7 @@ pub(crate) const fn refusal(refusal: Refusal) -> &'static str {
 }
 
 pub(crate) fn costs(costs: &Costs, names: &[String]) -> String {
-    let each = (names.iter().enumerate())
+    let each = (names.iter().enumerate().take(QUOTAS))
         .map(|(index, name)| format!("{} {}", costs.of(index), plain(name)));
     each.collect::<Vec<_>>().join(", ")
 }

@@ -15,9 +15,15 @@ pub(crate) fn run(paths: &[PathBuf], out: &mut impl Write) -> Result<(), Error> 
     let progress = Progress::new(&files, None, "lines");
     let summary = journal::verify(&files, |bytes| progress.at(bytes))?;
     drop(progress);
+    if summary.lines == 0 {
+        let file = files
+            .first()
+            .map_or_else(String::new, |file| file.display().to_string());
+        return Err(format!("{file}: there is no whole line in it").into());
+    }
     writeln!(
         out,
-        "{} lines in {} files, from number {}: none was changed, left out, doubled or moved",
+        "{} lines in {} files, from number {}: their hashes follow each other, so none was changed, left out, doubled or moved by itself",
         summary.lines, summary.files, summary.first
     )?;
     if summary.first > 0 {
@@ -68,7 +74,7 @@ pub(crate) fn run(paths: &[PathBuf], out: &mut impl Write) -> Result<(), Error> 
             .map_or_else(String::new, |file| file.display().to_string());
         return Err(format!(
             "{file}: the last {bytes} bytes, after line number {}, are a line that was not finished",
-            (summary.first + summary.lines).saturating_sub(1)
+            summary.first.saturating_add(summary.lines).saturating_sub(1)
         )
         .into());
     }

@@ -14,6 +14,7 @@ use crate::{follow::PATIENCE, text::nanos};
 
 /// What the engine grants for late timers.
 const LATE: u64 = 10_000_000;
+const UNIT: u128 = 1 << 32;
 const SECOND: u64 = 1_000_000_000;
 /// A quota may be changed to other periods; more than so many are not counted for each.
 const PERIODS: usize = 6;
@@ -236,12 +237,21 @@ fn allowed(quotas: &VecDeque<(u64, Quota)>, at: u64, window: u64) -> u64 {
         );
         let window = u128::from(window);
         if quota.is_strict() {
-            rate = rate.max(amount * window.div_ceil(period) << 32);
+            rate = rate.max(
+                amount
+                    .saturating_mul(window.div_ceil(period))
+                    .saturating_mul(UNIT),
+            );
         } else {
             burst = burst.max(u128::from(quota.burst_size()));
             // Rounded up to the 2^-32nd of a unit, so that nothing is called too much for the rounding.
-            rate = rate.max((amount * (window + u128::from(LATE)) << 32).div_ceil(period));
+            rate = rate.max(
+                amount
+                    .saturating_mul(window + u128::from(LATE))
+                    .saturating_mul(UNIT)
+                    .div_ceil(period),
+            );
         }
     }
-    u64::try_from(burst + (rate >> 32)).unwrap_or(u64::MAX)
+    u64::try_from(burst + rate / UNIT).unwrap_or(u64::MAX)
 }
