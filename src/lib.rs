@@ -58,6 +58,12 @@
 //! A request whose [`Cost`] is known only when it is called, or after its answer, is not held again for what is above the unit it waited
 //! for: it leaves the limiter in debt, and those who follow wait until it is paid.
 //!
+//! # Time
+//!
+//! Waits are counted by tokio's monotonic clock; the day's clock only serves to read dates in headers, against the server's own. On Linux
+//! the monotonic clock stands still while the machine sleeps: a pause that was set before then ends that much later by the day's clock.
+//! After a sleep, as after any stall, nothing is caught up with beyond a burst.
+//!
 //! # Tuning
 //!
 //! - **Quotas**: add what the server has, up to four; see [`LimiterBuilder::quota`], [`Quota::at_most`] and [`ThrottleLayer::cost`].

@@ -1,6 +1,14 @@
 //! What a limiter recorded, told to fresh engines.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    time::Duration,
+};
 
 use http::Response;
 use tower::{Layer, ServiceExt, service_fn};
@@ -35,25 +43,30 @@ fn requests() -> u64 {
 }
 
 /// Waits, refusals, cancels, pauses, settlements, classes and live changes, all at random.
-async fn run(limiter: &Limiter, seed: u64) {
+async fn run(limiter: &Limiter, seed: u64) -> u64 {
+    let calls = Arc::<AtomicU64>::default();
+    let counter = Arc::clone(&calls);
     let mut chance = Chance(seed);
     let mut tasks = Vec::new();
     let answers = seed;
     let service = ThrottleLayer::new(limiter.clone())
         .cost(|request| Cost::new(1).of("tokens", request.path().len() as u32))
-        .layer(service_fn(move |request: http::Request<u64>| async move {
-            let mut chance = Chance(*request.body() ^ answers);
-            tokio::time::sleep(Duration::from_millis(chance.below(300))).await;
-            let response = match chance.below(40) {
-                0 => Response::builder().status(429),
-                1 => Response::builder().status(429).header("retry-after", 1),
-                2 => Response::builder()
-                    .header("x-ratelimit-remaining", chance.below(20))
-                    .header("x-ratelimit-reset", 2),
-                3 => return Err(std::io::Error::other("broken")),
-                _ => Response::builder(),
-            };
-            Ok(response.body(()).unwrap())
+        .layer(service_fn(move |request: http::Request<u64>| {
+            counter.fetch_add(1, SeqCst);
+            async move {
+                let mut chance = Chance(*request.body() ^ answers);
+                tokio::time::sleep(Duration::from_millis(chance.below(300))).await;
+                let response = match chance.below(40) {
+                    0 => Response::builder().status(429),
+                    1 => Response::builder().status(429).header("retry-after", 1),
+                    2 => Response::builder()
+                        .header("x-ratelimit-remaining", chance.below(20))
+                        .header("x-ratelimit-reset", 2),
+                    3 => return Err(std::io::Error::other("broken")),
+                    _ => Response::builder(),
+                };
+                Ok(response.body(()).unwrap())
+            }
         }));
     for number in 0..requests() {
         tokio::time::sleep(Duration::from_micros(chance.below(20_000))).await;
@@ -104,9 +117,11 @@ async fn run(limiter: &Limiter, seed: u64) {
     for task in tasks {
         drop(task.await);
     }
+    calls.load(SeqCst)
 }
 
-fn record(path: &Path, seed: u64) {
+/// Returns how often the inner service was called.
+fn record(path: &Path, seed: u64) -> u64 {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -122,8 +137,9 @@ fn record(path: &Path, seed: u64) {
         .audit(journal.clone())
         .build()
         .unwrap();
-    runtime.block_on(run(&limiter, seed));
+    let calls = runtime.block_on(run(&limiter, seed));
     journal.close(Duration::from_secs(60)).unwrap();
+    calls
 }
 
 #[test]
@@ -131,8 +147,19 @@ fn a_random_run_replays_exactly() {
     let folder = Folder::new();
     for seed in 0..4 {
         let path = folder.0.join(format!("{seed}.jsonl"));
-        record(&path, seed);
-        let replayed = replay(files(&path).unwrap(), |_| ()).unwrap();
+        let calls = record(&path, seed);
+        let mut named = Vec::new();
+        let replayed = replay(files(&path).unwrap(), |line| {
+            if line.kind == "request" {
+                named.push(line.value["seq"].as_u64().unwrap());
+            }
+        })
+        .unwrap();
+        // One for each call, and none without.
+        assert_eq!(named.len() as u64, calls);
+        named.sort_unstable();
+        named.dedup();
+        assert_eq!(named.len() as u64, calls);
         assert!(replayed.steps >= requests(), "{}", replayed.steps);
         assert!(replayed.summary.closed);
         let text = fs::read_to_string(&path).unwrap();

@@ -157,3 +157,25 @@ fn a_limiter_is_built_and_tried_without_a_runtime_and_moves_between_runtimes() {
         assert_eq!(limiter.snapshot().queue_len, 0);
     }
 }
+
+/// The clock that waits are counted by stands still while a machine sleeps, and the day's clock is not asked: a pause is seen out by the
+/// former, and nothing is caught up with at its end.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_slept_sees_its_pause_out_and_sends_no_volley() {
+    let limiter = Limiter::new(Quota::per_second(10).burst(10)).unwrap();
+    let sent = Timeline::start();
+    limiter.penalize(secs(3_600.0));
+    sent.at(60.0).await;
+    for _ in 0..20 {
+        let (limiter, sent) = (limiter.clone(), sent.clone());
+        tokio::spawn(async move {
+            limiter.acquire(1).await.unwrap();
+            sent.mark();
+        });
+    }
+    sent.at(3_700.0).await;
+    let due: Vec<f64> = (0..20)
+        .map(|turn| 3_600.0 + 0.1 * f64::from(turn))
+        .collect();
+    assert_times(&sent.events(), &due);
+}
