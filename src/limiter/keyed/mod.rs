@@ -52,7 +52,7 @@
 //! # What a key costs
 //!
 //! A key at rest is kept in 40 bytes besides the key itself, its place in a heap and the spare room of a hash table: 85 to 120 bytes in all
-//! with keys of 8 bytes, so at most 120 MB for a million. It gets a whole limiter, 1,350 bytes in all, while callers wait for
+//! with keys of 8 bytes, so at most 120 MB for a million. It gets a whole limiter, 1,650 bytes in all, while callers wait for
 //! it, a request through the layer is under way, or the server has said something; if it is not used it is back at rest soon after.
 //! Looking a key up hashes it once, with the standard library's keyed hash, so that keys chosen by others cannot be made to collide.
 //! `cargo bench --bench keyed` measures these, and the time of a look-up beside governor's.
