@@ -12,6 +12,9 @@ use crate::engine::{After, Decision, Engine, Record, Time};
 /// The files are those of a journal in order; see [`files`](super::files). Where the oldest are missing, what comes before the first
 /// checkpoint of a limiter (there is one every 10,000 steps) is only verified. A checkpoint must be as the engine is then.
 ///
+/// The chain has no key, so whoever can write the files can make a chain that holds. Steps made by hand are found, as no engine decides
+/// so; a checkpoint made by hand can be a state no engine comes into, in which it may panic.
+///
 /// # Errors
 ///
 /// The first place at which the files are not as they were written, an engine decides otherwise, or entries are missing.
