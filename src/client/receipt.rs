@@ -58,12 +58,13 @@ impl Receipt {
     /// If the limiter does not have a quota that is named. Nothing is changed then.
     pub fn settle(&self, real: Cost) -> Result<(), Error> {
         let real = real.resolve(&self.shared)?;
-        // Held while the limiter's lock is taken, which never happens the other way round.
-        let mut grant = self.grant.lock().unwrap_or_else(PoisonError::into_inner);
-        let took = grant.costs;
-        self.shared
-            .apply(|state, now| state.engine.settle_of(now, &mut grant, &real));
-        drop(grant);
+        let took = self.shared.apply(|state, now| {
+            // Inside, so that it is free again when those whom this concerns are woken.
+            let mut grant = self.grant.lock().unwrap_or_else(PoisonError::into_inner);
+            let took = grant.costs;
+            state.engine.settle_of(now, &mut grant, &real);
+            took
+        });
         audit::settled(&self.shared.name, self.seq, took.first(), real.first());
         Ok(())
     }

@@ -171,9 +171,7 @@ impl<S> Throttle<S> {
         let real = match options.price(&shared, &request) {
             Ok(real) => real,
             Err(error) => {
-                // What was set aside goes back.
-                let seq = self.place.seq();
-                self.place = Place::new(shared);
+                let seq = self.place.withdraw();
                 return self.refuse(seq, error, &request);
             }
         };

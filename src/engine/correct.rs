@@ -59,6 +59,10 @@ impl Engine {
             }
             because = Some(RateCause::Refusal);
         } else if flight.is_some() {
+            if news && matches!(self.trial, Trial::Next(_)) {
+                // The server accepts again; nothing has to be tested.
+                self.trial = Trial::None;
+            }
             let waits = !self.line.is_empty();
             because = self.rate.accepted(self.now, number, waits, token);
         }

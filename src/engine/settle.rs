@@ -53,16 +53,10 @@ impl Engine {
         }
         self.settle_of(now, grant, real);
         if grant.flight.cost > 0 {
-            self.in_flight =
-                self.in_flight - u64::from(grant.flight.cost) + u64::from(real.first());
+            self.in_flight = self.in_flight.saturating_sub(u64::from(grant.flight.cost))
+                + u64::from(real.first());
             grant.flight.cost = real.first();
         }
         grant.level = self.bucket.level();
-    }
-
-    /// As [`settle_of`](Self::settle_of), where only the costs are known; gives back as [`refund`](Self::refund) does.
-    pub fn settle(&mut self, now: Time, took: &Costs, real: &Costs) {
-        self.charge(now, &real.above(took));
-        self.refund(now, &took.above(real));
     }
 }

@@ -39,10 +39,18 @@ impl Place {
         &self.shared
     }
 
-    /// The caller's number; zero if it has none.
-    pub(crate) fn seq(&self) -> u64 {
-        let standing = |id| self.shared.touch(|state| state.engine.standing(id));
-        self.ticket.and_then(standing).map_or(0, |(seq, _)| seq)
+    /// Gives back what was set aside for a request that is refused for another reason. Returns its number; the refusal is the one record of
+    /// its end.
+    pub(crate) fn withdraw(&mut self) -> u64 {
+        let Some(id) = self.ticket.take() else {
+            return 0;
+        };
+        let (cancelled, waker) = self.shared.apply(|state, now| {
+            state.counters.refused += 1;
+            (state.engine.cancel(now, id), state.forget(id))
+        });
+        drop(waker);
+        cancelled.map_or(0, |cancelled| cancelled.seq)
     }
 
     pub(crate) const fn ticket(&self) -> Option<TicketId> {

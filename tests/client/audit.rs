@@ -316,6 +316,25 @@ async fn a_refusal_says_why_and_a_cancel_how_long() {
     assert_eq!(cancelled["held"], "false");
 }
 
+/// A request whose cost names no quota is refused once, and not cancelled besides.
+#[tokio::test(start_paused = true)]
+async fn a_cost_that_cannot_be_has_one_record() {
+    let (trail, _guard) = Trail::listen();
+    let limiter = Limiter::new(Quota::per_second(10)).unwrap();
+    let time = Timeline::start();
+    let service = ThrottleLayer::new(limiter.clone()).layer(Origin::ok(&time));
+    let mut request = request();
+    request
+        .extensions_mut()
+        .insert(tower_throttle::Cost::new(1).of("none", 1));
+    service.oneshot(request).await.unwrap_err();
+    assert_eq!(trail.of("refused").len(), 1);
+    assert_eq!(trail.of("refused")[0]["seq"], "1");
+    assert_eq!(trail.of("cancelled").len(), 0);
+    let counters = limiter.snapshot().counters;
+    assert_eq!((counters.refused, counters.cancelled), (1, 0));
+}
+
 /// Each change of the rate says what made it.
 #[tokio::test(start_paused = true)]
 async fn a_change_of_the_rate_says_because_of_what() {

@@ -226,3 +226,32 @@ async fn a_request_past_its_deadline_is_refused_and_takes_nothing() {
     tower::Service::call(&mut ready, due(50.0)).await.unwrap();
     assert_eq!(limiter.snapshot().queue_len, 0);
 }
+
+/// Whoever is woken by a settlement may settle in turn: no lock is held then.
+#[tokio::test(start_paused = true)]
+async fn a_settlement_wakes_with_no_lock_held() {
+    struct SettlesToo(Receipt);
+    impl std::task::Wake for SettlesToo {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.settle(Cost::new(1).of("tokens", 1)).unwrap();
+        }
+    }
+    let time = Timeline::start();
+    let limiter = two();
+    let layer = ThrottleLayer::new(limiter.clone())
+        .cost(|_| Cost::new(1).of("tokens", 100))
+        .receipts(true);
+    let response = layer
+        .layer(Origin::ok(&time))
+        .oneshot(request())
+        .await
+        .unwrap();
+    let receipt = response.extensions().get::<Receipt>().unwrap().clone();
+    let mut waiting = Box::pin(limiter.acquire(1).of("tokens", 60));
+    let waker = std::sync::Arc::new(SettlesToo(receipt.clone())).into();
+    let mut cx = std::task::Context::from_waker(&waker);
+    assert!(waiting.as_mut().poll(&mut cx).is_pending());
+    receipt.settle(Cost::new(1).of("tokens", 40)).unwrap();
+    assert!(waiting.as_mut().poll(&mut cx).is_ready());
+    assert_eq!(level(&limiter, "tokens"), 39.0);
+}

@@ -242,7 +242,7 @@ fn the_largest_costs_are_only_numbers() {
         let mut grant = engine.try_send(at(0.0), u32::MAX).unwrap();
         for _ in 0..5 {
             engine.charge(at(0.0), &most);
-            engine.settle(at(0.0), &Costs::NONE, &most);
+            engine.charge(at(0.0), &most);
         }
         assert!(engine.try_send(at(1.0), 1).is_err());
         engine.refund_of(at(1.0), &mut grant);

@@ -122,3 +122,13 @@ fn it_is_no_longer_than_a_pause_may_be() {
     assert_eq!(waits(&mut engine, at(0.2), line[1]), Some(at(0.35)));
     assert!(engine.join(at(0.2), 1, None).is_ok());
 }
+
+/// Once the server is known to accept again, a later request is not held up by a test nobody made.
+#[test]
+fn an_accepted_request_that_is_not_tracked_makes_it_needless() {
+    let (mut engine, line) = refused(|_| {});
+    let flight = send(&mut engine, at(0.2), line[0], false);
+    engine.answer(at(0.25), flight, &Answer::default());
+    send(&mut engine, at(0.3), line[1], true);
+    assert!(engine.pause().is_none());
+}

@@ -295,6 +295,45 @@ fn a_decision_that_was_not_made_is_found() {
     }
 }
 
+/// The same for a checkpoint, and for steps of a limiter that nothing says how it began.
+#[test]
+fn a_forged_checkpoint_and_a_missing_beginning_are_found() {
+    let folder = Folder::new();
+    let path = folder.file();
+    let journal = journal(&path);
+    let limiter = Limiter::builder()
+        .quota("q", Quota::per_second(10).burst(5))
+        .audit(journal.clone())
+        .build()
+        .unwrap();
+    for _ in 0..10_001 {
+        drop(limiter.try_acquire(1));
+    }
+    journal.close(Duration::from_secs(60)).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let forged = forge(&text, |body| {
+        if body.contains("\"checkpoint\":") {
+            body.replace("\"agreed\":0", "\"agreed\":1")
+        } else {
+            body.to_owned()
+        }
+    });
+    assert_ne!(text, forged);
+    fs::write(&path, forged).unwrap();
+    let replayed = replay([&path], |_| ());
+    assert!(
+        matches!(replayed, Err(ReplayError::Checkpoint(_, _))),
+        "{replayed:?}"
+    );
+    let forged = forge(&text, |body| body.replace("\"opened\":", "\"other\":"));
+    fs::write(&path, forged).unwrap();
+    let replayed = replay([&path], |_| ());
+    assert!(
+        matches!(replayed, Err(ReplayError::Unopened(_, _))),
+        "{replayed:?}"
+    );
+}
+
 /// Changes bodies and computes all hashes anew, as only somebody with the whole file could.
 fn forge(text: &str, change: impl Fn(&str) -> String) -> String {
     use sha2::{Digest, Sha256};
