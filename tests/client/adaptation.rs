@@ -238,3 +238,21 @@ async fn low_demand_is_never_slowed() {
     assert_eq!(limiter.snapshot().rate, 500.0);
     assert_eq!(limiter.snapshot().adaptation.phase, Phase::Unchallenged);
 }
+
+/// Two clients of one key that know nothing of each other, the second when the first has settled: neither is driven out.
+#[tokio::test(start_paused = true)]
+async fn a_newcomer_gets_its_part_of_a_shared_limit() {
+    let time = Timeline::start();
+    let server = Server::new(200.0, 200.0);
+    let [one, other] = [0, 1].map(|_| Limiter::new(Quota::per_second(2_000).burst(200)).unwrap());
+    besiege(&time, &one, &server, 30);
+    time.at(30.0).await;
+    besiege(&time, &other, &server, 30);
+    time.at(110.0).await;
+    let sent = |limiter: &Limiter| limiter.snapshot().counters.sent as f64;
+    let before = (sent(&one), sent(&other));
+    time.at(150.0).await;
+    let (one, other) = (sent(&one) - before.0, sent(&other) - before.1);
+    let part = other / (one + other);
+    assert!((0.4..=0.6).contains(&part), "{part}");
+}
