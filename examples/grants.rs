@@ -6,7 +6,7 @@
 //!
 //! Without options it starts a server of its own that behaves like the `search2` call of Grants.gov and counts requests per key.
 //! The client does not know what that server allows: it is told a rate that is too high, and learns the rest from the headers of
-//! the answers. `--help` lists the options; with `--url https://api.grants.gov` it asks the real one.
+//! the answers. `--help` lists the options. With `--features examples-tls` and `-- --url https://api.grants.gov` it asks the real one.
 
 #![expect(
     clippy::disallowed_methods,
@@ -42,7 +42,6 @@ use std::{
 use args::Args;
 use fetch::{Search, TryAgain};
 use http::{HeaderValue, header};
-use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use meter::Meter;
 use progress::Progress;
@@ -77,13 +76,7 @@ async fn run(args: Args) -> Result<Summary, Error> {
     };
     let meter = Arc::new(Meter::default());
     let watcher = Arc::clone(&meter);
-    let http = Client::builder(TokioExecutor::new()).build(
-        HttpsConnectorBuilder::new()
-            .with_webpki_roots()
-            .https_or_http()
-            .enable_http1()
-            .build(),
-    );
+    let http = Client::builder(TokioExecutor::new()).build(connector());
 
     let client = ServiceBuilder::new()
         // Outside the throttle: each attempt is a request to the server, so each has to wait its turn and be seen.
@@ -128,6 +121,20 @@ async fn run(args: Args) -> Result<Summary, Error> {
         share: meter.share(),
         windows: server.map(|server| server.windows()),
     })
+}
+
+#[cfg(not(feature = "examples-tls"))]
+fn connector() -> hyper_util::client::legacy::connect::HttpConnector {
+    hyper_util::client::legacy::connect::HttpConnector::new()
+}
+
+#[cfg(feature = "examples-tls")]
+fn connector() -> hyper_rustls::HttpsConnector<hyper_util::client::legacy::connect::HttpConnector> {
+    hyper_rustls::HttpsConnectorBuilder::new()
+        .with_webpki_roots()
+        .https_or_http()
+        .enable_http1()
+        .build()
 }
 
 #[tokio::main]

@@ -82,28 +82,8 @@
 //! keep it in a `Buffer`, which this layer never breaks. Where they wrap errors, ours is in the chain of `source()`; with tonic, in that
 //! of the `Status`, whose code is then `Unknown`.
 //!
-//! # Clients whose types are not `http`'s
-//!
-//! The layer wants requests it can name ([`RequestHead`]) and responses it can read ([`ResponseHead`]). Both are implemented for the
-//! `http` crate's types. With reqwest, convert around the client:
-//!
-//! ```
-//! use tower::{Service, ServiceBuilder, ServiceExt};
-//! # use tower_throttle::{BoxError, Limiter, ThrottleLayer};
-//! # async fn example(limiter: Limiter) -> Result<(), BoxError> {
-//! let mut client = ServiceBuilder::new()
-//!     .layer(ThrottleLayer::new(limiter))
-//!     .map_request(|request: http::Request<&'static str>| {
-//!         reqwest::Request::try_from(request).expect("the URI is absolute")
-//!     })
-//!     .map_response(http::Response::<reqwest::Body>::from)
-//!     .service(reqwest::Client::new());
-//! let request = http::Request::get("https://api.example.com/v1/items").body("")?;
-//! let response = client.ready().await?.call(request).await?;
-//! # drop(response);
-//! # Ok(())
-//! # }
-//! ```
+// With an example in reqwest, which only the package `tests/clients` can compile.
+#![cfg_attr(not(doctest), doc = include_str!("client/reqwest.md"))]
 
 pub mod audit;
 pub mod client;

@@ -12,6 +12,7 @@ Fetches every page of a grants search through one throttle.
 usage: grants [OPTIONS]
 
   --url URL       server to ask, such as https://api.grants.gov; without it one is started on a free loopback port
+                  (https needs `cargo run --release --features examples-tls --example grants -- --url https://...`)
   --key KEY       sent as X-Api-Key (default: demo-key to the own server, none to another)
   --rate N        requests a second at most; the server's headers can only lower it (default 60, with --url 2)
   --burst N       requests that may leave at once after a quiet time (default 1)
@@ -119,6 +120,11 @@ fn address(url: &str) -> Result<Uri, Error> {
         .map_err(|error| bad(&format!("is no URL: {error}")))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
         return Err(bad("has to start with http:// or https://"));
+    }
+    if uri.scheme_str() == Some("https") && !cfg!(feature = "examples-tls") {
+        return Err(bad(
+            "needs TLS: run it with `cargo run --release --features examples-tls --example grants -- ...`",
+        ));
     }
     let Some(authority) = uri.authority().filter(|part| !part.as_str().contains('@')) else {
         return Err(bad("needs a host and no user name; a key goes to --key"));

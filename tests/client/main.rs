@@ -6,6 +6,7 @@ mod support;
 
 mod adaptation;
 mod audit;
+mod auto_traits;
 mod contract;
 mod guide;
 mod headers;

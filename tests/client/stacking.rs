@@ -89,31 +89,6 @@ async fn a_retry_waits_for_the_server_and_pays_a_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_redirect_layer_outside_pays_for_each_hop_and_inside_for_one() {
-    for (outside, due) in [(true, [0.0, 1.0]), (false, [0.0, 0.0])] {
-        let time = Timeline::start();
-        let throttle = ThrottleLayer::new(limiter(Quota::per_second(1)));
-        let redirect = tower_http::follow_redirect::FollowRedirectLayer::new();
-        let origin = Origin::new(&time, |number| {
-            if number == 0 {
-                Answer::status(302).header("location", "/elsewhere")
-            } else {
-                Answer::status(200)
-            }
-        });
-        let status = if outside {
-            let service = redirect.layer(throttle.layer(origin));
-            service.oneshot(request()).await.unwrap().status()
-        } else {
-            let service = throttle.layer(redirect.layer(origin));
-            service.oneshot(request()).await.unwrap().status()
-        };
-        assert_eq!(status, 200);
-        assert_times(&time.events(), &due);
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_not_modified_answer_is_refunded_only_if_asked() {
     for (refund, left) in [(true, 1.0), (false, 0.0)] {
         let time = Timeline::start();

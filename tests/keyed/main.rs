@@ -9,6 +9,5 @@ mod global;
 mod keys;
 mod layer;
 mod pauses;
-mod properties;
 mod records;
 mod threads;

@@ -42,7 +42,7 @@ impl Rule for Shared {
             let gap = (0.5 + self.rng.unit()) / self.part;
             self.next = at + At::from_secs_f64(gap);
             let turn = self.next.as_secs() / TURN;
-            if turn % 2 == 0 {
+            if turn.is_multiple_of(2) {
                 self.next = At::from_secs((turn + 1) * TURN);
             }
         }

@@ -1,6 +1,5 @@
 //! The reader as a whole.
 
-mod arbitrary;
 mod cases;
 mod dialects;
 mod families;

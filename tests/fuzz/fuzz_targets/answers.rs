@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../../engine/properties/mod.rs"]
+#[path = "../../laws/engine/properties/mod.rs"]
 mod properties;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| properties::answers(data));

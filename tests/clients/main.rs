@@ -1,8 +1,11 @@
-//! Real clients over real sockets, and the public types.
+//! Real clients over real sockets.
 #![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods)]
 
-mod auto_traits;
+#[path = "../support/mod.rs"]
+mod support;
+
 mod clients;
 mod nginx;
+mod redirects;
 mod server;
 mod stacks;

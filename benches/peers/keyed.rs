@@ -21,7 +21,7 @@ use tower_throttle::{KeyedLimiter, Limiter, Quota};
 
 use table::{Table, now};
 
-#[path = "support/table.rs"]
+#[path = "../support/table.rs"]
 mod table;
 
 #[global_allocator]

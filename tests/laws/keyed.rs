@@ -1,18 +1,22 @@
+//! A keyed limiter over random traces: each key keeps the laws by itself, and all of them the global budget.
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods)]
+
 use std::{
     collections::HashMap,
     future::Future,
     pin::Pin,
     task::{Context, Waker},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
+use http::{HeaderMap, StatusCode};
 use proptest::prelude::*;
-use tokio::time::advance;
+use tokio::time::{Instant, advance};
 use tower_throttle::{
-    Error, KeyedLimiter, KeyedPermit, Limiter, Overflow, Quota, limiter::keyed::KeyedAcquire,
+    Error, KeyedLimiter, KeyedPermit, Limiter, Overflow, Quota,
+    feedback::{Feedback, read},
+    limiter::keyed::KeyedAcquire,
 };
-
-use crate::{pauses::refusal, support::Timeline};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -61,6 +65,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => Just(Step::Sweep),
     ];
     proptest::collection::vec(step, 1..150)
+}
+
+fn refusal(fields: &[(&'static str, &str)]) -> Feedback {
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields {
+        headers.insert(*name, value.parse().unwrap());
+    }
+    read(StatusCode::TOO_MANY_REQUESTS, &headers, SystemTime::now())
 }
 
 type Waiter = (u8, u32, Pin<Box<KeyedAcquire<u8>>>);
@@ -128,7 +140,7 @@ async fn run(steps: Vec<Step>, above: bool, max_keys: usize) {
         builder = builder.global(global.clone());
     }
     let limiter = builder.build().unwrap();
-    let time = Timeline::start();
+    let start = Instant::now();
     let mut ledger = Ledger::default();
     let mut waiters: Vec<Waiter> = Vec::new();
     let mut cx = Context::from_waker(Waker::noop());
@@ -139,7 +151,7 @@ async fn run(steps: Vec<Step>, above: bool, max_keys: usize) {
         waiters.retain_mut(|(key, cost, waiter)| match waiter.as_mut().poll(&mut cx) {
             std::task::Poll::Pending => true,
             std::task::Poll::Ready(result) => {
-                ledger.note(time.now(), *key, *cost, &result);
+                ledger.note(start.elapsed(), *key, *cost, &result);
                 false
             }
         });
@@ -151,7 +163,7 @@ async fn run(steps: Vec<Step>, above: bool, max_keys: usize) {
         match step {
             Step::Try { key, cost } => {
                 let result = limiter.try_acquire(&key, cost);
-                ledger.note(time.now(), key, cost, &result);
+                ledger.note(start.elapsed(), key, cost, &result);
             }
             Step::Wait { key, cost } => {
                 waiters.push((key, cost, Box::pin(limiter.acquire(&key, cost))));
@@ -174,7 +186,7 @@ async fn run(steps: Vec<Step>, above: bool, max_keys: usize) {
                     }
                 };
                 if held {
-                    ledger.pause(key, time.now() + wait);
+                    ledger.pause(key, start.elapsed() + wait);
                 }
             }
             Step::Answer {
@@ -190,7 +202,7 @@ async fn run(steps: Vec<Step>, above: bool, max_keys: usize) {
                 let known = limiter.snapshot_of(&key).is_some();
                 limiter.reconcile(&key, &refusal(&fields));
                 if known || global {
-                    let until = time.now() + Duration::from_secs(seconds);
+                    let until = start.elapsed() + Duration::from_secs(seconds);
                     ledger.pause((!global).then_some(key), until);
                 }
             }

@@ -21,9 +21,9 @@ use tracing_subscriber::prelude::*;
 use client::Client;
 use table::{Table, now};
 
-#[path = "support/client.rs"]
+#[path = "../support/client.rs"]
 mod client;
-#[path = "support/table.rs"]
+#[path = "../support/table.rs"]
 mod table;
 
 /// Few enough that the journal's queue holds them all: what is measured is the request, not the disk.

@@ -9,9 +9,9 @@ use tower_throttle::Limiter;
 use paced::Paced;
 use table::{Table, now};
 
-#[path = "support/paced.rs"]
+#[path = "paced.rs"]
 mod paced;
-#[path = "support/table.rs"]
+#[path = "../support/table.rs"]
 mod table;
 
 const TASKS: u32 = 20;

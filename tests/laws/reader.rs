@@ -1,11 +1,12 @@
-//! Whatever a server sends: no panic, bounded output.
+//! The reader of response heads: whatever a server sends, no panic and bounded output.
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 
-use super::super::{Dialect, Feedback, MAX_BUDGETS, MAX_MALFORMED, Reader, read};
+use tower_throttle::feedback::{Dialect, Feedback, MAX_BUDGETS, MAX_MALFORMED, Reader, read};
 
 /// Words that the grammar knows, so that most names mean something.
 const WORDS: &[&str] = &[

@@ -18,9 +18,9 @@ use tower_throttle::Limiter;
 use paced::Paced;
 use table::{Table, now};
 
-#[path = "support/paced.rs"]
+#[path = "paced.rs"]
 mod paced;
-#[path = "support/table.rs"]
+#[path = "../support/table.rs"]
 mod table;
 
 const RATES: [u32; 4] = [100, 1_000, 10_000, 100_000];

@@ -23,9 +23,9 @@ use tower_throttle::{Limiter, Quota, ThrottleLayer};
 use client::Client;
 use table::{Table, now};
 
-#[path = "support/client.rs"]
+#[path = "../support/client.rs"]
 mod client;
-#[path = "support/table.rs"]
+#[path = "../support/table.rs"]
 mod table;
 
 /// Many and short, so that most of them are not disturbed by anything else on the machine.

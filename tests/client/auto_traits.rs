@@ -16,6 +16,11 @@ fn send_and_sync<T: Send + Sync + 'static>() {}
 
 #[test]
 fn public_types_can_be_shared_between_threads() {
+    type Hyper = hyper_util::client::legacy::Client<
+        hyper_util::client::legacy::connect::HttpConnector,
+        http_body_util::Empty<hyper::body::Bytes>,
+    >;
+
     all::<Limiter>();
     all::<Quota>();
     all::<Permit>();
@@ -25,18 +30,14 @@ fn public_types_can_be_shared_between_threads() {
     all::<Error>();
     all::<ConfigError>();
     all::<ThrottleLayer>();
-    all::<Throttle<reqwest::Client>>();
+    all::<Throttle<Hyper>>();
     all::<KeyedLimiter<String>>();
     all::<KeyedPermit>();
     all::<KeyedThrottleLayer<Host, ByHost>>();
-    all::<KeyedThrottle<reqwest::Client, Host, ByHost>>();
+    all::<KeyedThrottle<Hyper, Host, ByHost>>();
     send_and_sync::<KeyedAcquire<String>>();
     send_and_sync::<Acquire>();
 
-    type Hyper = hyper_util::client::legacy::Client<
-        hyper_util::client::legacy::connect::HttpConnector,
-        http_body_util::Empty<hyper::body::Bytes>,
-    >;
     fn send<T: Send + 'static>() {}
     send::<ResponseFuture<Hyper, http::Request<http_body_util::Empty<hyper::body::Bytes>>>>();
     send::<KeyedResponseFuture<Hyper, http::Request<http_body_util::Empty<hyper::body::Bytes>>>>();
