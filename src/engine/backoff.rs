@@ -5,7 +5,8 @@ use super::{
     time::Time,
 };
 
-/// The pauses after refusals that name no wait; see [`Backoff`].
+/// The pauses after refusals, while nothing is accepted; see [`Backoff`]. Those that name no wait double from the first one on; those
+/// that name one are taken at their word [a few times](PATIENCE), and then grow beyond it.
 ///
 /// With the adaptive rate they do not double for ever: once a server has served us for a while they need not be longer than a part of
 /// that time (see `rate/mod.rs`). Else the end of a long window would be found late by half its length.
@@ -14,10 +15,15 @@ use super::{
 pub(super) struct Streak {
     backoff: Backoff,
     adapt: Adapt,
+    /// In a row, since something was accepted.
     refusals: u32,
     /// When the last pause ended.
     resumed: Time,
 }
+
+/// So many pauses in a row are as long as the server names them. A server that refuses whatever comes after them does not mean what it
+/// says, and whoever believes it asks for ever, in vain, at that pace.
+const PATIENCE: u32 = 3;
 
 impl Streak {
     pub(super) const fn new(backoff: Backoff, adapt: Adapt) -> Self {
@@ -38,11 +44,12 @@ impl Streak {
         self.refusals == 0 || now > self.resumed.after(self.backoff.cap)
     }
 
-    /// The pause after one more refusal. `interval` is the time between two requests at the rate in use, `enough` how long a pause of
-    /// the adaptive rate need be at most.
+    /// The pause after one more refusal. `named`: what the server asks for. `interval` is the time between two requests at the rate in
+    /// use, `enough` how long a pause of the adaptive rate need be at most.
     pub(super) fn refused(
         &mut self,
         now: Time,
+        named: Option<Duration>,
         interval: Duration,
         round_trip: Duration,
         enough: Option<Duration>,
@@ -51,19 +58,24 @@ impl Streak {
         if now > self.resumed.after(self.backoff.cap) {
             self.refusals = 0;
         }
-        let (base, most) = match (self.backoff.base, self.adapt) {
-            (Some(base), _) => (base, self.backoff.cap),
-            (None, Adapt::Off) => (SECOND, self.backoff.cap),
-            (None, Adapt::On) => {
-                let base = interval.saturating_mul(2).max(round_trip).min(SECOND);
-                let enough = enough.unwrap_or(Duration::MAX).max(base);
-                (base, enough.min(self.backoff.cap))
-            }
+        let enough = match self.adapt {
+            Adapt::On if self.backoff.base.is_none() => enough.unwrap_or(Duration::MAX),
+            _ => Duration::MAX,
+        };
+        let base = match (named, self.backoff.base, self.adapt) {
+            (Some(named), ..) => named,
+            (None, Some(base), _) => base,
+            (None, None, Adapt::Off) => SECOND,
+            (None, None, Adapt::On) => interval.saturating_mul(2).max(round_trip).min(SECOND),
+        };
+        let doublings = match named {
+            Some(_) => (self.refusals + 1).saturating_sub(PATIENCE),
+            None => self.refusals,
         };
         // Past 2^32 times the base the cap has long been reached.
         let wait = base
-            .saturating_mul(1_u32.checked_shl(self.refusals).unwrap_or(u32::MAX))
-            .min(most);
+            .saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX))
+            .min(enough.min(self.backoff.cap).max(base));
         self.refusals = self.refusals.saturating_add(1);
         self.resumed = now.after(wait);
         wait

@@ -34,7 +34,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The defaults: wait without limit, pauses up to one hour, spend evenly, adapt.
+    /// The defaults: wait without limit, pauses up to one hour, spend over a minute, adapt.
     #[must_use]
     pub const fn new(quota: Quota) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Config {
             max_wait: None,
             max_queue: None,
             max_pause: Duration::from_secs(3_600),
-            spend: Spend::Evenly,
+            spend: Spend::Horizon(Spend::HORIZON),
             adapt: Adapt::On,
             backoff: Backoff {
                 base: None,
@@ -96,14 +96,39 @@ impl Config {
 }
 
 /// How a budget the server announced (so much left until a reset) is spent.
+///
+/// Whatever is chosen, nothing leaves once nothing is left, until the reset.
 #[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Spend {
-    /// Spread over the time to the reset: the rate is at most `remaining / time to reset`, taken anew at each answer.
-    #[default]
+    /// Spread over the time to the reset, or over this horizon if it is shorter: the rate is at most `remaining / min(time to reset,
+    /// horizon)`, taken anew at each answer. So no request is held back longer than the horizon to make a budget last, and the last of
+    /// a budget go slowly. The default, with [60 s](Self::HORIZON).
+    Horizon(Duration),
+    /// Spread over the time to the reset, however far that is: a budget of a month lasts a month.
     Evenly,
-    /// At the configured rate until nothing is left, then not before the reset.
+    /// At the configured rate.
     Freely,
+}
+
+impl Spend {
+    /// The horizon of the default: a minute.
+    pub const HORIZON: Duration = Duration::from_secs(60);
+
+    /// Over which time a budget is spread whose reset is so far away, if it is.
+    pub(super) fn over(self, reset: Duration) -> Option<Duration> {
+        match self {
+            Self::Horizon(horizon) => Some(reset.min(horizon)),
+            Self::Evenly => Some(reset),
+            Self::Freely => None,
+        }
+    }
+}
+
+impl Default for Spend {
+    fn default() -> Self {
+        Self::Horizon(Self::HORIZON)
+    }
 }
 
 /// Whether refusals change the rate.

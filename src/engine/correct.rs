@@ -10,7 +10,7 @@ use super::{
     time::Time,
 };
 
-/// After a pause of our own choice one request goes ahead of all others.
+/// After a pause that a refusal began one request goes ahead of all others.
 #[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trial {
@@ -47,13 +47,17 @@ impl Engine {
                 last_sent: self.sent,
                 sent: flight.map_or(self.now, |flight| flight.sent),
             };
-            let backoff = self.rate.refused(self.now, &refusal, token);
-            if let Some(wait) = hint {
-                paused = self.hold(wait, Cause::Server);
-            } else if let Some(wait) = backoff {
-                paused = self.hold(wait.max(answer.least_backoff), Cause::Backoff);
+            let wait = self.rate.refused(self.now, &refusal, token);
+            if wait.is_some() {
                 self.trial = Trial::Next(self.now.since(refusal.sent).saturating_mul(2));
             }
+            paused = match (hint, wait) {
+                (Some(hint), wait) if wait.is_none_or(|wait| wait <= hint) => {
+                    self.hold(hint, Cause::Server)
+                }
+                (_, Some(wait)) => self.hold(wait.max(answer.least_backoff), Cause::Backoff),
+                (_, None) => None,
+            };
             if news {
                 self.rate.settle(self.sent);
             }
@@ -144,7 +148,7 @@ impl Engine {
         Some(pause)
     }
 
-    /// A request has just left. Its answer is waited for if it is the first after a pause of our own choice.
+    /// A request has just left. Its answer is waited for if it is the first after a refused pause.
     pub(super) fn begin_trial(&mut self, tracked: bool) {
         let Trial::Next(wait) = self.trial else {
             return;

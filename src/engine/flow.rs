@@ -17,7 +17,7 @@ impl Engine {
         if self.line.is_empty() && self.now >= self.busy_until {
             self.away = 0;
         }
-        if self.windows.expire(self.now) {
+        if self.windows.expire(self.now, self.in_flight) {
             self.retime();
         }
     }

@@ -310,7 +310,7 @@ impl Engine {
     /// The answer to a request has come.
     pub fn answer(&mut self, now: Time, flight: Flight, answer: &Answer<'_>) -> Correction {
         self.advance(now);
-        self.in_flight = self.in_flight.saturating_sub(u64::from(flight.cost));
+        self.land(flight);
         self.correct(Some(flight), answer)
     }
 
@@ -327,16 +327,20 @@ impl Engine {
     /// A request ended without an answer: it failed or was given up. It counts as used.
     pub fn unanswered(&mut self, now: Time, flight: Flight) {
         self.advance(now);
-        let cost = u64::from(flight.cost);
-        self.in_flight = self.in_flight.saturating_sub(cost);
+        self.land(flight);
         let tested = self.end_trial(flight);
-        self.windows.charge_unread(cost, &[]);
+        self.windows.charge_unread(u64::from(flight.cost), &[]);
         self.hold_if_spent();
         if tested {
             self.loosened();
         } else {
             self.settle_line();
         }
+    }
+
+    fn land(&mut self, flight: Flight) {
+        self.in_flight = self.in_flight.saturating_sub(u64::from(flight.cost));
+        self.windows.landed(flight);
     }
 
     /// Takes in what the server said outside any request of ours.
@@ -418,7 +422,7 @@ impl Engine {
             halted: self.halted,
             quotas: self.quota_views(),
             would_wait: self.would_wait,
-            windows: self.windows.iter().cloned().collect(),
+            windows: self.windows.view(),
             adaptation: self
                 .rate
                 .view(|rate| self.bucket.per_second(rate), self.bucket.token()),

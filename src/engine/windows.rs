@@ -1,10 +1,18 @@
-//! Budgets the server announced: so much is left until a reset. Each gates until its reset and is then forgotten.
+//! Budgets the server announced: so much is left until a reset. Each gates until its reset.
+//!
+//! Its size outlives it. After the reset a window of the same size is assumed to have begun, and no more than its limit leaves in it until
+//! an answer speaks of it. What is assumed sets no pace. It is dropped when a request that left in it is accepted and its answer does not
+//! mention the budget (which then is about other requests), and a day after the budget was last heard of.
+//!
+//! A request under way may be counted in the window in which it left, or in the next one. After that it counts no more: one that hangs
+//! must not take from every window to come.
 
 use std::time::Duration;
 
 use super::{
-    answer::{Answer, Reading},
+    answer::{Answer, Flight, Reading},
     config::Spend,
+    learned::Learned,
     rate::scaled,
     time::Time,
 };
@@ -19,7 +27,7 @@ const GRAIN: Duration = Duration::from_secs(1);
 /// too little is known, as it may have been renewed a moment ago or not for hours.
 const SHAPING: Duration = Duration::from_secs(60);
 
-/// An ended budget is remembered this long, so that late answers about it are not taken for a new one.
+/// A key's ended budget is remembered this long, so that late answers about it are not taken for a new one.
 const MEMORY: Duration = Duration::from_secs(60);
 
 /// One budget as the server last described it.
@@ -43,6 +51,29 @@ pub struct Window {
     pub(super) earliest: Time,
     /// The highest rate this budget allows, in credits a nanosecond.
     pub(super) even: u64,
+    /// The length of the window: what the server says, or else the longest time to a reset that was seen.
+    length: Duration,
+    /// When the server last spoke of it.
+    heard: Time,
+    assumed: Option<Assumed>,
+    /// What was under way when the last two windows ended, the last one first, and still is.
+    under_way: [UnderWay; 2],
+}
+
+/// The window after the one that was told.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Assumed {
+    left: u64,
+    end: Time,
+}
+
+/// Cost that had left before `ended` and is not answered.
+#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct UnderWay {
+    ended: Time,
+    cost: u64,
 }
 
 impl Window {
@@ -56,6 +87,43 @@ impl Window {
             && self.partition.as_deref() == reading.partition
             && self.window == reading.window
     }
+
+    /// What is left of the window under way, told or assumed, and when that ends.
+    fn current(&self, now: Time) -> Option<(u64, Time)> {
+        if self.reset > now {
+            return Some((self.left, self.reset));
+        }
+        self.assumed.map(|assumed| (assumed.left, assumed.end))
+    }
+
+    /// Of `outstanding`, what may count in the window under way.
+    const fn counted(&self, outstanding: u64) -> u64 {
+        outstanding.saturating_sub(self.under_way[1].cost)
+    }
+
+    /// The told window, or the last assumed one, has ended. The next one is assumed if its size is known.
+    fn roll(&mut self, now: Time, in_flight: u64) {
+        let over = UnderWay {
+            ended: now,
+            cost: in_flight,
+        };
+        self.under_way = [over, self.under_way[0]];
+        let begin = self.assumed.map_or(self.reset, |assumed| assumed.end);
+        self.assumed = self.limit.filter(|_| !self.is_shape()).map(|left| {
+            let (past, length) = (now.since(begin).as_nanos(), self.length.as_nanos().max(1));
+            let rest = u64::try_from(length - past % length).unwrap_or(u64::MAX);
+            Assumed {
+                left,
+                end: now.after(Duration::from_nanos(rest)),
+            }
+        });
+    }
+
+    /// Its size is not believed any more.
+    const fn forget_size(&mut self) {
+        self.assumed = None;
+        self.limit = None;
+    }
 }
 
 #[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
@@ -66,13 +134,23 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// The budgets that still run.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Window> {
-        self.list.iter().filter(|window| window.reset > self.now)
+    /// The budgets that still run, or are assumed to run again.
+    pub(super) fn view(&self) -> Vec<Window> {
+        let current = |window: &Window| {
+            let (left, reset) = window.current(self.now)?;
+            Some(Window {
+                left,
+                reset,
+                ..window.clone()
+            })
+        };
+        self.list.iter().filter_map(current).collect()
     }
 
+    /// Whether an answer that does not speak of budgets changes nothing.
     pub(super) fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
+        let counts = |window: &Window| window.under_way.iter().any(|under_way| under_way.cost > 0);
+        !(self.list.iter()).any(|window| window.current(self.now).is_some() || counts(window))
     }
 
     /// A token is worth `after` credits instead of `before`.
@@ -84,17 +162,36 @@ impl Windows {
         }
     }
 
-    /// Whether none is even remembered.
+    /// Whether all have ended a while ago.
     pub(super) fn is_clear(&self) -> bool {
-        self.list.is_empty()
+        (self.list.iter()).all(|window| window.reset.after(MEMORY) <= self.now)
     }
 
     /// Lets time pass. True if a budget ended.
-    pub(super) fn expire(&mut self, now: Time) -> bool {
-        let ended = self.iter().any(|window| window.reset <= now);
+    pub(super) fn expire(&mut self, now: Time, in_flight: u64) -> bool {
+        let mut ended = false;
+        for window in &mut self.list {
+            if window.current(self.now).is_some_and(|(_, end)| end <= now) {
+                window.roll(now, in_flight);
+                ended = true;
+            }
+        }
         self.now = now;
-        self.list.retain(|window| window.reset.after(MEMORY) > now);
+        self.list.retain(|window| {
+            window.reset > now || window.heard.after(Learned::MAX_AGE) > now
+        });
         ended
+    }
+
+    /// A request is over.
+    pub(super) fn landed(&mut self, flight: Flight) {
+        for window in &mut self.list {
+            for under_way in &mut window.under_way {
+                if flight.sent < under_way.ended {
+                    under_way.cost = under_way.cost.saturating_sub(u64::from(flight.cost));
+                }
+            }
+        }
     }
 
     /// The lowest rate any budget allows at `at`, and when that changes.
@@ -109,17 +206,17 @@ impl Windows {
 
     /// Until when the budgets forbid `used` units beyond those already answered: zero if they do not.
     pub(super) fn closed_until(&self, used: u64) -> Time {
-        self.iter()
-            .filter(|window| window.left < used)
-            .map(|window| window.reset)
-            .max()
-            .unwrap_or(Time::ZERO)
+        let closed = |window: &Window| {
+            let (left, end) = window.current(self.now)?;
+            (left < window.counted(used)).then_some(end)
+        };
+        self.list.iter().filter_map(closed).max().unwrap_or(Time::ZERO)
     }
 
     /// Until when nothing is left of some budget, if so.
     pub(super) fn spent_until(&self) -> Option<Time> {
-        self.iter()
-            .filter(|window| window.left == 0)
+        (self.list.iter())
+            .filter(|window| window.left == 0 && window.reset > self.now)
             .map(|window| window.reset)
             .max()
     }
@@ -138,6 +235,9 @@ impl Windows {
         let now = self.now;
         let mut spent = None;
         self.charge_unread(cost, answer.readings);
+        if !answer.refused {
+            self.forget_unmentioned(sent, answer.readings);
+        }
         // A refusal that names a wait has the last word about what is spent, even if that comes back later.
         let answered = answer.refused && answer.wait.is_some_and(|wait| !wait.is_zero());
         for reading in answer.readings {
@@ -158,16 +258,18 @@ impl Windows {
                         continue;
                     };
                     // At least one, so that one is there at the reset.
-                    let left = window.left.saturating_sub(outstanding).max(1);
-                    window.even = match spend {
-                        Spend::Freely => u64::MAX,
-                        Spend::Evenly => even(left, window.reset.since(now)),
+                    let left = (window.left)
+                        .saturating_sub(window.counted(outstanding))
+                        .max(1);
+                    window.even = match spend.over(window.reset.since(now)) {
+                        Some(time) => even(left, time),
+                        None => u64::MAX,
                     };
                     if window.left == 0 {
                         spent = spent.max(Some(window.reset));
                     }
                 }
-                _ if spend == Spend::Evenly && reading.reset.is_none() => {
+                _ if spend != Spend::Freely && reading.reset.is_none() => {
                     self.shape(reading, &even)
                 }
                 _ => {}
@@ -203,6 +305,9 @@ impl Windows {
             window.earliest = window.earliest.max(earliest);
         }
         window.limit = reading.limit.or(window.limit);
+        window.length = reading.window.unwrap_or(window.length.max(reset));
+        window.heard = now;
+        window.assumed = None;
         Some(window)
     }
 
@@ -226,6 +331,18 @@ impl Windows {
             window.earliest = end;
             window.reset = end;
             window.even = even(limit, length);
+            window.heard = now;
+        }
+    }
+
+    /// A request that left at `sent` was accepted, and its answer speaks of these budgets only.
+    fn forget_unmentioned(&mut self, sent: Time, readings: &[Reading<'_>]) {
+        for window in &mut self.list {
+            let left_in_it = sent >= window.under_way[0].ended;
+            let mentioned = readings.iter().any(|reading| window.is(reading));
+            if window.assumed.is_some() && left_in_it && !mentioned {
+                window.forget_size();
+            }
         }
     }
 
@@ -236,6 +353,9 @@ impl Windows {
                 (readings.iter()).any(|reading| window.is(reading) && reading.remaining.is_some());
             if !read && !window.is_shape() {
                 window.left = window.left.saturating_sub(cost);
+                if let Some(assumed) = &mut window.assumed {
+                    assumed.left = assumed.left.saturating_sub(cost);
+                }
             }
         }
     }
@@ -270,6 +390,10 @@ impl Windows {
                     reset,
                     earliest,
                     even: u64::MAX,
+                    length: Duration::ZERO,
+                    heard: self.now,
+                    assumed: None,
+                    under_way: [UnderWay::default(); 2],
                 });
                 self.list.len() - 1
             }

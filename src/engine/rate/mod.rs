@@ -25,8 +25,8 @@
 //! *Sharing.* A single refusal of a rate that was thought safe means that somebody else takes part of the limit: we yield a sixteenth. Short
 //! probes take time, not requests, so that who has less of a shared limit tries for more as often as who has more of it.
 //!
-//! *Pauses.* A refusal that names its wait pauses for it, and is an episode only after some evidence, since the server has already
-//! said what to do. Any other pauses as `backoff.rs` says; then one request tests the server while the others wait.
+//! *Pauses.* They last as `backoff.rs` says; then one request tests the server while the others wait. A refusal that names its wait is an
+//! episode only after some evidence, since the server has already said what to do.
 //!
 //! Only requests accepted while somebody waits advance a probe: an idle client learns nothing.
 //!
@@ -163,7 +163,8 @@ impl Rate {
         self.settled = last_sent;
     }
 
-    /// A refusal. `token` is a token's credits. Returns the pause that follows if the server names none.
+    /// A refusal. `token` is a token's credits. Returns the pause that follows, which is at least what the server names; `None` if this is
+    /// no news.
     pub(super) fn refused(
         &mut self,
         now: Time,
@@ -182,13 +183,11 @@ impl Rate {
         }
         self.proved = false;
         self.charge();
-        let wait = refusal
-            .hint
-            .unwrap_or_else(|| self.back_off(now, refusal, token));
+        let wait = self.back_off(now, refusal, token);
         if let Some(episode) = &mut self.episode {
-            episode.pause(wait, refusal.hint.is_some());
+            episode.pause(wait, refusal.hint == Some(wait));
         }
-        refusal.hint.is_none().then_some(wait)
+        Some(wait)
     }
 
     /// An accepted request. Returns what it made of the rate, if anything.
@@ -298,7 +297,7 @@ impl Rate {
         let interval = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         let enough = (self.tally.served >= EVIDENCE).then_some(self.tally.busy / ENOUGH);
         let round_trip = now.since(refusal.sent);
-        self.streak.refused(now, interval, round_trip, enough)
+        (self.streak).refused(now, refusal.hint, interval, round_trip, enough)
     }
 
     /// An episode begins.
