@@ -44,6 +44,11 @@ impl Streak {
         self.refusals == 0 || now > self.resumed.after(self.backoff.cap)
     }
 
+    /// When the last pause ended.
+    pub(super) const fn resumed(&self) -> Time {
+        self.resumed
+    }
+
     /// The pause after one more refusal. `named`: what the server asks for. `interval` is the time between two requests at the rate in
     /// use, `enough` how long a pause of the adaptive rate need be at most.
     pub(super) fn refused(

@@ -153,6 +153,10 @@ impl Engine {
         let Trial::Next(wait) = self.trial else {
             return;
         };
+        if self.pause().is_some() {
+            // Nothing is enforced, so it left before the pause was over, and tests nothing.
+            return;
+        }
         // Answers to those that are not tracked may never come.
         let wait = wait.min(self.config.max_pause);
         if !tracked || wait.is_zero() {

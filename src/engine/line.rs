@@ -360,7 +360,7 @@ impl Engine {
             && (cost == 0
                 || self
                     .windows
-                    .closed_until(self.in_flight + self.held_cost + cost)
+                    .closed_until(self.in_flight + self.held_cost, cost)
                     == Time::ZERO)
     }
 
@@ -443,10 +443,7 @@ impl Engine {
     /// When `sums` in all can have left from now on.
     pub(super) fn due(&self, sums: &Sums) -> Time {
         let outstanding = self.in_flight + self.held_cost;
-        self.due_by_quota(sums).max(
-            self.windows
-                .closed_until(outstanding.saturating_add(sums.of(0))),
-        )
+        (self.due_by_quota(sums)).max(self.windows.closed_until(outstanding, sums.of(0)))
     }
 
     /// What a caller waited for: the last pause, if it stood in line during it.

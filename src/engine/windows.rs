@@ -177,9 +177,8 @@ impl Windows {
             }
         }
         self.now = now;
-        self.list.retain(|window| {
-            window.reset > now || window.heard.after(Learned::MAX_AGE) > now
-        });
+        self.list
+            .retain(|window| window.reset > now || window.heard.after(Learned::MAX_AGE) > now);
         ended
     }
 
@@ -204,13 +203,20 @@ impl Windows {
             })
     }
 
-    /// Until when the budgets forbid `used` units beyond those already answered: zero if they do not.
-    pub(super) fn closed_until(&self, used: u64) -> Time {
+    /// Until when the budgets forbid `cost` units besides those that are on their way or held: zero if they do not.
+    pub(super) fn closed_until(&self, outstanding: u64, cost: u64) -> Time {
         let closed = |window: &Window| {
             let (left, end) = window.current(self.now)?;
-            (left < window.counted(used)).then_some(end)
+            let others = window.counted(outstanding);
+            // What costs more than a whole window is let go alone in one that is only assumed, or it would wait for ever.
+            let alone = window.reset <= self.now && others == 0 && Some(left) == window.limit;
+            (left < others.saturating_add(cost) && !alone).then_some(end)
         };
-        self.list.iter().filter_map(closed).max().unwrap_or(Time::ZERO)
+        self.list
+            .iter()
+            .filter_map(closed)
+            .max()
+            .unwrap_or(Time::ZERO)
     }
 
     /// Until when nothing is left of some budget, if so.

@@ -22,6 +22,8 @@ pub(super) struct Episode {
     pub(super) late: Duration,
     /// The server named the last pause.
     pub(super) told: bool,
+    /// From the end of the last pause to the answer of the one request that tested it.
+    pub(super) tested: Duration,
     /// Kept while nothing is known: what the first flight that met a refusal says.
     volley: Option<Volley>,
 }
@@ -59,6 +61,7 @@ impl Episode {
         tries: 0,
         late: Duration::ZERO,
         told: false,
+        tested: Duration::ZERO,
         volley: None,
     };
 

@@ -93,6 +93,13 @@ fn count(now: Time, tally: &Tally, episode: &Episode, token: i128) -> (u64, u64)
     let accepted = tally.accepted.saturating_sub(1);
     let served = tally.served.saturating_sub(1);
     let busy = tally.busy;
+    // How late a pause of our own choice ended is not known to a round trip.
+    let tested = if episode.told {
+        episode.tested.min(busy / 2)
+    } else {
+        Duration::ZERO
+    };
+    let busy = busy - tested;
     let late = episode.late.min(busy / 2);
     // What came while nobody waited counts too where that makes it more, as with windows.
     let whole = now.since(tally.since).saturating_sub(late / 2);

@@ -205,7 +205,8 @@ impl Rate {
         }
         self.streak.accepted();
         self.proved = true;
-        if let Some(episode) = self.episode.take() {
+        if let Some(mut episode) = self.episode.take() {
+            episode.tested = now.since(self.streak.resumed());
             self.learn(now, episode, token);
             return Some(RateCause::Measurement);
         }

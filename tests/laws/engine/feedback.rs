@@ -140,7 +140,7 @@ fn an_answer_without_headers_counts_as_used() {
 
 #[test]
 fn several_budgets_hold_by_name_and_the_tightest_counts() {
-    let mut engine = engine(100, 100, |_| {});
+    let mut engine = engine(100, 100, |config| config.spend = Spend::Evenly);
     let flight = send(&mut engine, at(0.0));
     let minute = Reading {
         name: Some("minute"),
