@@ -7,6 +7,7 @@ mod support;
 mod adaptation;
 mod audit;
 mod auto_traits;
+mod budgets;
 mod contract;
 mod guide;
 mod headers;

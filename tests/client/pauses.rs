@@ -250,3 +250,63 @@ async fn a_pause_needs_no_success_to_end() {
     assert_eq!(limiter.snapshot().rate, 10.0);
     assert!(events[39] <= secs(6.0) + GRAIN);
 }
+
+/// As one would who asks again at once whatever the answer is.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_names_a_short_wait_for_ever_is_asked_less_and_less_often() {
+    let time = Timeline::start();
+    let limiter = Limiter::new(Quota::per_second(100)).unwrap();
+    let origin = Origin::new(&time, |_| {
+        Answer::status(429).header("retry-after", 1).after(0.05)
+    });
+    let service = throttle(&limiter, origin);
+    let tasks: Vec<_> = (0..32)
+        .map(|_| {
+            let service = service.clone();
+            tokio::spawn(async move {
+                loop {
+                    drop(service.clone().oneshot(request()).await);
+                }
+            })
+        })
+        .collect();
+    time.at(600.0).await;
+    for task in tasks {
+        task.abort();
+    }
+    let events = time.events();
+    assert!(events.len() < 40, "{}", events.len());
+    // What left before the first refusal came; then each pause is tested by one request.
+    let tests: Vec<_> = events.iter().filter(|&&at| at > secs(0.06)).collect();
+    let gaps: Vec<_> = (tests.windows(2))
+        .map(|pair| (*pair[1] - *pair[0]).as_secs_f64().round())
+        .collect();
+    assert_eq!(gaps[..6], [1.0, 1.0, 2.0, 4.0, 8.0, 16.0]);
+    assert!(
+        gaps[6..].iter().all(|&gap| (31.0..61.0).contains(&gap)),
+        "{gaps:?}"
+    );
+}
+
+/// Once something is accepted the server is believed again.
+#[tokio::test(start_paused = true)]
+async fn a_named_wait_is_taken_at_its_word_after_something_was_accepted() {
+    let time = Timeline::start();
+    let limiter = Limiter::builder()
+        .quota("q", Quota::per_second(100))
+        .adapt(Adapt::Off)
+        .build()
+        .unwrap();
+    let origin = Origin::new(&time, |number| match number {
+        2 | 5 | 8 | 11 | 14 => Answer::status(200),
+        _ => Answer::status(429).header("retry-after", 3),
+    });
+    let mut service = throttle(&limiter, origin);
+    for _ in 0..16 {
+        drop(service.ready().await.unwrap().call(request()).await);
+    }
+    let events = time.events();
+    for pair in events.windows(2) {
+        assert!(pair[1] - pair[0] <= secs(3.0) + GRAIN, "{events:?}");
+    }
+}
