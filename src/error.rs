@@ -6,16 +6,16 @@ use crate::engine::{ConfigError, Refusal};
 ///
 /// It has taken nothing from the budget. The layer returns it from the response future (never from `poll_ready`), boxed; get it back
 /// with `error.downcast_ref::<tower_throttle::Error>()`. [`retry_after`](Self::retry_after) says when an attempt could succeed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: Kind,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
     Refused(Refusal),
     NotReady,
-    UnknownQuota(&'static str),
+    UnknownQuota(Box<str>),
     #[cfg_attr(
         not(feature = "journal"),
         expect(dead_code, reason = "only a journal refuses")
@@ -51,9 +51,9 @@ impl Error {
         matches!(self.kind, Kind::Unrecorded)
     }
 
-    pub(crate) const fn unknown_quota(name: &'static str) -> Self {
+    pub(crate) fn unknown_quota(name: &str) -> Self {
         Self {
-            kind: Kind::UnknownQuota(name),
+            kind: Kind::UnknownQuota(name.into()),
         }
     }
 
@@ -164,7 +164,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
+        match &self.kind {
             Kind::Refused(Refusal::Closed) => f.write_str("throttle is closed"),
             Kind::Refused(Refusal::TooExpensive { cost, burst }) => write!(
                 f,

@@ -91,7 +91,7 @@ impl Watch for Panels {
         if let Some(span) = panel.pauses.now.take() {
             panel.band(span, 0);
         }
-        panel.title = format!("{name}: {}", text::quota(&opened.config.quota));
+        panel.title = format!("{name}: {}", opened.config.quota);
         panel.token = token(&opened.config.quota);
         Ok(())
     }

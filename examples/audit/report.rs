@@ -193,7 +193,7 @@ impl Limiter {
         };
         writeln!(out, "  recorded since {}{starts}", plain(&self.first))?;
         for (name, quota) in &self.quotas {
-            writeln!(out, "  quota {}: {}", plain(name), text::quota(quota))?;
+            writeln!(out, "  quota {}: {}", plain(name), quota)?;
         }
         if self.changes > 0 {
             writeln!(

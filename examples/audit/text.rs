@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use tower_throttle::{
-    Cause, Quota, WaitReason,
+    Cause, WaitReason,
     engine::{Costs, QUOTAS, Refusal},
 };
 
@@ -40,15 +40,6 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
         Cow::Owned(text.replace(char::is_control, "?"))
     } else {
         Cow::Borrowed(text)
-    }
-}
-
-pub(crate) fn quota(quota: &Quota) -> String {
-    let (amount, period) = (quota.amount(), time(nanos(quota.period())));
-    if quota.is_strict() {
-        format!("at most {amount} in any {period}")
-    } else {
-        format!("{amount} each {period}, burst {}", quota.burst_size())
     }
 }
 

@@ -59,7 +59,7 @@ impl Options {
             .extensions()
             .and_then(|extensions| extensions.get::<Cost>());
         let cost = match (stated, &self.price) {
-            (Some(cost), _) => *cost,
+            (Some(cost), _) => cost.clone(),
             (None, Some(price)) => price(request),
             (None, None) => return Ok(None),
         };

@@ -57,7 +57,7 @@ impl Flight {
 }
 
 /// What made the engine hold everything back.
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
@@ -75,7 +75,7 @@ pub enum Cause {
 }
 
 /// A time in which nothing is sent.
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
     /// The first instant at which something may be sent again.
@@ -85,7 +85,7 @@ pub struct Pause {
 }
 
 /// What changed the rate.
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RateCause {

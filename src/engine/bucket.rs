@@ -57,14 +57,15 @@ pub(super) struct Segment {
 }
 
 impl Bucket {
-    /// A full bucket. The quota has been validated.
+    /// A bucket at its start. The quota has been validated.
     pub(super) fn new(quota: &Quota, now: Time) -> Self {
         let token = i128::from(nanos(quota.period())) << SCALE;
         let burst = token * i128::from(quota.burst_size());
+        let level = token * i128::from(quota.initial_size());
         let full_rate = u64::from(quota.amount()) << SCALE;
         Self {
-            level: burst,
-            room: burst + slack(full_rate),
+            level,
+            room: level + slack(full_rate),
             updated: now,
             token,
             full_rate,
@@ -74,11 +75,11 @@ impl Bucket {
 
     /// A bucket that last held `level` at `updated`, where nobody has waited since.
     pub(super) fn resume(quota: &Quota, level: i128, updated: Time) -> Self {
-        let full = Self::new(quota, updated);
+        let new = Self::new(quota, updated);
         Self {
             level,
-            room: level + slack(full.full_rate),
-            ..full
+            room: level + slack(new.full_rate),
+            ..new
         }
     }
 
@@ -169,7 +170,7 @@ impl Bucket {
         };
         let (level, room) = (convert(self.level), convert(self.room));
         self.level = level.min(new.burst);
-        self.room = room.min(new.room);
+        self.room = room.min(new.burst + slack(new.full_rate));
         (self.token, self.full_rate, self.burst) = (new.token, new.full_rate, new.burst);
     }
 

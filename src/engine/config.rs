@@ -98,13 +98,13 @@ impl Config {
 /// How a budget the server announced (so much left until a reset) is spent.
 ///
 /// Whatever is chosen, nothing leaves once nothing is left, until the reset.
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Spend {
     /// Spread over the time to the reset, or over this horizon if it is shorter: the rate is at most `remaining / min(time to reset,
     /// horizon)`, taken anew at each answer. So no request is held back longer than the horizon to make a budget last, and the last of
     /// a budget go slowly. The default, with [60 s](Self::HORIZON).
-    Horizon(Duration),
+    Horizon(#[cfg_attr(feature = "serde", serde(with = "super::words::length_form"))] Duration),
     /// Spread over the time to the reset, however far that is: a budget of a month lasts a month.
     Evenly,
     /// At the configured rate.
@@ -132,7 +132,7 @@ impl Default for Spend {
 }
 
 /// Whether refusals change the rate.
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Adapt {
@@ -152,12 +152,17 @@ pub enum Adapt {
 ///
 /// After such a pause one request goes ahead of all others. They wait for its answer, but no longer than twice the time the refusal
 /// took to come. (Requests sent with a bare permit, whose answers may never be told, are not waited for.)
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backoff {
     /// The first pause. `None`: with [`Adapt::On`] two intervals of the lowered rate, at least the round trip just seen and at most
     /// one second; with [`Adapt::Off`] one second.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, with = "super::words::optional_length_form")
+    )]
     pub base: Option<Duration>,
     /// The longest pause.
+    #[cfg_attr(feature = "serde", serde(with = "super::words::length_form"))]
     pub cap: Duration,
 }

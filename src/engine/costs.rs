@@ -4,7 +4,7 @@ use super::bucket::Bucket;
 pub const QUOTAS: usize = 4;
 
 /// What a request takes, by the position of the quota.
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Costs([u32; QUOTAS]);
 

@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     config: Config,
     token: i128,
     burst: i128,
+    /// At the start.
+    initial: i128,
     rate: u64,
 }
 
@@ -53,6 +55,7 @@ impl Plan {
         Ok(Self {
             token: bucket.token(),
             burst: bucket.burst(),
+            initial: bucket.level(),
             rate: bucket.full_rate(),
             config,
         })
@@ -77,14 +80,18 @@ impl Plan {
 }
 
 impl Lean {
-    /// A full bucket. Its callers are numbered from the one after `seq`.
+    /// One that nobody has used since the clock began. So one that was forgotten once it was full comes back full. Its callers are
+    /// numbered from the one after `seq`.
     pub(crate) fn new(plan: &Plan, now: Time, seq: u64) -> Self {
         let mut lean = Self {
             level: [0; 2],
-            updated: now,
+            updated: Time::ZERO,
             seq,
         };
-        lean.set_level(plan.burst);
+        lean.set_level(plan.initial);
+        let level = lean.level_at(plan, now);
+        lean.updated = now;
+        lean.set_level(level);
         lean
     }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// # Ok(())
 /// # }
 /// ```
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Learned {
     per_second: f64,
@@ -43,6 +43,7 @@ impl Learned {
 }
 
 /// How the rate came about that is in use.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Adaptation {
@@ -61,6 +62,7 @@ pub struct Adaptation {
 }
 
 /// What the rate in use is doing.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {

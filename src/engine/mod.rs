@@ -58,6 +58,7 @@ mod strict;
 mod tickets;
 mod time;
 mod windows;
+mod words;
 
 pub use answer::{Answer, Cause, Correction, Flight, Pause, QuotaView, RateCause, Reading, View};
 pub use config::{Adapt, Backoff, Config, Spend};

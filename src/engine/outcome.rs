@@ -65,7 +65,7 @@ impl Grant {
 }
 
 /// What a caller waited for.
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WaitReason {
@@ -78,7 +78,7 @@ pub enum WaitReason {
 }
 
 /// Why a caller is not served.
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {

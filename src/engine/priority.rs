@@ -7,7 +7,7 @@ use super::{
 ///
 /// Within a class it is first come, first served. While several classes wait, each is served in proportion to its weight: 16, 4 and 1.
 /// So a class is never starved, by a higher one or a lower one, and what a class does not use the others have.
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Priority {
     /// At least 1 of 21 units.

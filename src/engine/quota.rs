@@ -5,13 +5,15 @@ const MAX_PERIOD: Duration = Duration::from_nanos(1 << 62);
 
 /// A rate and a burst: so many units each period, and how many may leave at once after a quiet time.
 ///
-/// A quota describes a *token bucket*: it starts full with `burst` tokens, refills continuously at `amount / period` and never holds
-/// more than `burst`. In any window of length `W` it lets through at most `burst + amount * W / period` units. So `per_minute(15)`
+/// A quota describes a *token bucket*: it starts full with `burst` tokens (or with [fewer](Self::initial)), refills continuously at
+/// `amount / period` and never holds more than `burst`. In any window of length `W` it lets through at most `burst + amount * W / period` units. So `per_minute(15)`
 /// with `burst(15)` can send 29 in the first minute: choose a small burst where the server counts strictly.
 ///
 /// The default burst is 1: requests leave evenly spaced.
 ///
-/// Values are checked where the limiter is built, so that a quota read from a configuration file gives an error and no panic.
+/// Values are checked where the limiter is built, so that a quota read from a configuration file gives an error and no panic. It reads
+/// and prints as people write it: `"10/s, burst 20"`; see [`FromStr`](#impl-FromStr-for-Quota). With the feature `serde` it is
+/// (de)serialised so, and validated.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,12 +24,13 @@ const MAX_PERIOD: Duration = Duration::from_nanos(1 << 62);
 /// assert!(ten_a_second.validate().is_ok());
 /// assert!(Quota::per_second(0).validate().unwrap_err().to_string().contains("amount"));
 /// ```
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Quota {
     amount: u32,
     period: Duration,
     burst: u32,
+    /// `None`: the bucket starts full.
+    initial: Option<u32>,
     strict: bool,
 }
 
@@ -39,6 +42,7 @@ impl Quota {
             amount,
             period,
             burst: 1,
+            initial: None,
             strict: false,
         }
     }
@@ -65,6 +69,7 @@ impl Quota {
             amount,
             period: window,
             burst: amount,
+            initial: None,
             strict: true,
         }
     }
@@ -95,8 +100,8 @@ impl Quota {
 
     /// A rate given as units per second, for values that are not whole numbers, burst 1.
     ///
-    /// The rate is kept as a fraction of integers, within one part in a million. Rates below one unit in
-    /// 146 years become that rate.
+    /// It becomes the simplest fraction that is not above the rate and at most a millionth of it below: 0.7 is 7 in 10 s. Rates below
+    /// one unit in 146 years become that rate.
     ///
     /// # Errors
     ///
@@ -105,8 +110,10 @@ impl Quota {
     /// ```
     /// use tower_throttle::Quota;
     ///
-    /// assert!(Quota::from_rate(0.5).is_ok());
+    /// assert_eq!(Quota::from_rate(60.0)?.to_string(), "60 a second");
+    /// assert_eq!(Quota::from_rate(5.0 / 3.0)?.to_string(), "5 in 3 s");
     /// assert!(Quota::from_rate(f64::NAN).unwrap_err().to_string().contains("rate"));
+    /// # Ok::<(), tower_throttle::ConfigError>(())
     /// ```
     pub fn from_rate(per_second: f64) -> Result<Self, ConfigError> {
         if !per_second.is_finite() || per_second <= 0.0 {
@@ -121,21 +128,16 @@ impl Quota {
                 "must be at most 4294967295 a second",
             ));
         }
-        // The longest period of 10^k seconds whose amount still fits keeps the most digits.
-        let mut seconds = 1_000_000_000_u64;
-        while per_second * seconds as f64 > f64::from(u32::MAX) {
-            seconds /= 10;
+        if per_second < 1.0 / MAX_PERIOD.as_secs_f64() {
+            return Ok(Self::new(1, MAX_PERIOD));
         }
-        let amount = (per_second * seconds as f64).floor() as u32;
-        if amount >= 1_000_000 {
-            return Ok(Self::new(amount, Duration::from_secs(seconds)));
-        }
-        // Slower than one in a thousand seconds: one unit, and all the digits in the period.
-        let period = (1.0 / per_second).min(MAX_PERIOD.as_secs_f64());
-        let period = Duration::try_from_secs_f64(period)
-            .unwrap_or(MAX_PERIOD)
-            .min(MAX_PERIOD);
-        Ok(Self::new(1, period))
+        // A number as near as a float can say is not above it.
+        let highest = per_second * (1.0 + 4.0 * f64::EPSILON);
+        let (amount, seconds) = simplest(per_second * (1.0 - 1e-6), highest, true);
+        Ok(Self::new(
+            (amount as u32).max(1),
+            Duration::from_secs((seconds as u64).max(1)).min(MAX_PERIOD),
+        ))
     }
 
     /// Sets how many units may leave at once after a quiet time; also the largest cost one request can have.
@@ -143,6 +145,26 @@ impl Quota {
     pub const fn burst(mut self, burst: u32) -> Self {
         if !self.strict {
             self.burst = burst;
+        }
+        self
+    }
+
+    /// Sets how many units are there at the start, at most the burst; if not said, the bucket starts full.
+    ///
+    /// Give few, or none, to a job that is often restarted: each start with a full bucket sends a burst. No effect with
+    /// [`at_most`](Self::at_most).
+    ///
+    /// ```
+    /// use tower_throttle::{Limiter, Quota};
+    ///
+    /// let limiter = Limiter::new(Quota::per_second(2).burst(10).initial(0))?;
+    /// assert!(limiter.try_acquire(1).is_err());
+    /// # Ok::<(), tower_throttle::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub const fn initial(mut self, initial: u32) -> Self {
+        if !self.strict {
+            self.initial = Some(initial);
         }
         self
     }
@@ -171,6 +193,15 @@ impl Quota {
         self.burst
     }
 
+    /// How many units are there at the start.
+    #[must_use]
+    pub const fn initial_size(&self) -> u32 {
+        match self.initial {
+            Some(initial) => initial,
+            None => self.burst,
+        }
+    }
+
     /// The rate in units per second, for display.
     #[must_use]
     pub fn rate(&self) -> f64 {
@@ -181,7 +212,8 @@ impl Quota {
     ///
     /// # Errors
     ///
-    /// If the amount, the period or the burst is zero, or the period is longer than 146 years. The error names the field.
+    /// If the amount, the period or the burst is zero, the period is longer than 146 years, or more is there at the start than the burst.
+    /// The error names the field.
     pub const fn validate(&self) -> Result<(), ConfigError> {
         if self.amount == 0 {
             return Err(ConfigError::new("amount", "must be at least 1"));
@@ -195,8 +227,24 @@ impl Quota {
         if self.burst == 0 {
             return Err(ConfigError::new("burst", "must be at least 1"));
         }
+        if self.initial_size() > self.burst {
+            return Err(ConfigError::new("initial", "must be at most the burst"));
+        }
         Ok(())
     }
+}
+
+/// The fraction with the smallest denominator between `low` and `high`, which are positive, and of those the highest, or else the
+/// lowest. By continued fractions: each step takes the whole part off and turns what is left over.
+fn simplest(low: f64, high: f64, highest: bool) -> (f64, f64) {
+    let whole = if highest { high.floor() } else { low.ceil() };
+    if (low..=high).contains(&whole) {
+        return (whole, 1.0);
+    }
+    let whole = low.floor();
+    // Turned over, the highest is the lowest.
+    let (amount, parts) = simplest(1.0 / (high - whole), 1.0 / (low - whole), !highest);
+    (whole * amount + parts, amount)
 }
 
 /// A configuration that cannot work; says which field and why.
@@ -211,7 +259,7 @@ impl ConfigError {
         Self { field, problem }
     }
 
-    /// The name of the field that is wrong: `amount`, `period`, `burst`, `rate`, `quota`, or a builder option.
+    /// The name of the field that is wrong: `amount`, `period`, `burst`, `initial`, `rate`, `quota`, or a builder option.
     #[must_use]
     pub const fn field(&self) -> &'static str {
         self.field

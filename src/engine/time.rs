@@ -4,7 +4,7 @@ use std::time::Duration;
 ///
 /// Plain numbers instead of `std::time::Instant`, so that time can be generated, stored and replayed. 64 bits of nanoseconds are
 /// 584 years; all arithmetic saturates, and [`Time::MAX`] means "never".
-#[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 

@@ -8,7 +8,7 @@ use std::{
 
 use pin_project_lite::pin_project;
 
-use super::{alarm::Alarm, permit::Permit, place::Place, shared::Shared};
+use super::{alarm::Alarm, cost::Cost, permit::Permit, place::Place, shared::Shared};
 use crate::{
     audit,
     engine::{Ask, Costs, Priority},
@@ -23,8 +23,8 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct Acquire {
         place: Place,
-        // Or the name of a quota that does not exist.
-        costs: Result<Costs, &'static str>,
+        // The error is boxed because it is rare, and would make every future larger.
+        costs: Result<Costs, Box<Error>>,
         patience: Option<Duration>,
         priority: Priority,
         #[pin]
@@ -33,10 +33,10 @@ pin_project! {
 }
 
 impl Acquire {
-    pub(super) fn new(shared: Arc<Shared>, cost: u32, patience: Option<Duration>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, cost: &Cost, patience: Option<Duration>) -> Self {
         Self {
+            costs: cost.resolve(&shared).map_err(Box::new),
             place: Place::new(shared),
-            costs: Ok(Costs::each(cost)),
             patience,
             priority: Priority::Normal,
             alarm: Alarm::default(),
@@ -53,9 +53,13 @@ impl Acquire {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn of(mut self, quota: &'static str, amount: u32) -> Self {
-        let index = self.place.shared().quota_index(quota).ok_or(quota);
-        self.costs = (self.costs).and_then(|costs| Ok(costs.with(index?, amount)));
+    pub fn of(mut self, quota: &str, amount: u32) -> Self {
+        if let Ok(costs) = self.costs {
+            self.costs = match self.place.shared().quota_index(quota) {
+                Some(index) => Ok(costs.with(index, amount)),
+                None => Err(Box::new(Error::unknown_quota(quota))),
+            };
+        }
         self
     }
 
@@ -74,9 +78,9 @@ impl Future for Acquire {
         let joined = if this.place.is_taken() {
             Ok(None)
         } else {
-            match *this.costs {
-                Err(quota) => Err((0, Error::unknown_quota(quota))),
-                Ok(costs) => this.place.join_or_send(&Ask {
+            match this.costs {
+                Err(error) => Err((0, Error::clone(error))),
+                &mut Ok(costs) => this.place.join_or_send(&Ask {
                     costs,
                     patience: *this.patience,
                     priority: *this.priority,
@@ -96,7 +100,7 @@ impl Future for Acquire {
                 Ok(Permit::new(Arc::clone(shared), grant))
             }
             Err((seq, error)) => {
-                let cost = this.costs.map_or(0, |costs| costs.first());
+                let cost = this.costs.as_ref().map_or(0, |costs| costs.first());
                 audit::refused(&shared.name, seq, cost, &error);
                 Err(error)
             }

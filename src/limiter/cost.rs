@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use super::shared::Shared;
 use crate::{
     engine::{Costs, QUOTAS},
@@ -14,16 +16,18 @@ use crate::{
 ///
 /// // One request of 1,200 tokens.
 /// let cost = Cost::new(1).of("tokens", 1_200);
-/// # let _ = cost;
+/// // With a name from a configuration file.
+/// let name = String::from("tokens");
+/// assert_eq!(cost, Cost::new(1).of(name, 1_200));
 /// ```
 ///
 /// Put it into a request's extensions to say what that request costs; see [`ThrottleLayer::cost`](crate::ThrottleLayer::cost).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Cost {
     each: u32,
-    named: [Option<(&'static str, u32)>; QUOTAS],
+    named: [Option<(Cow<'static, str>, u32)>; QUOTAS],
     /// A name that found no place.
-    beyond: Option<&'static str>,
+    beyond: Option<Cow<'static, str>>,
 }
 
 impl Cost {
@@ -32,18 +36,19 @@ impl Cost {
     pub const fn new(each: u32) -> Self {
         Self {
             each,
-            named: [None; QUOTAS],
+            named: [const { None }; QUOTAS],
             beyond: None,
         }
     }
 
     /// But so much of the quota of this name. A limiter that has none of this name refuses the request.
     #[must_use]
-    pub fn of(mut self, quota: &'static str, amount: u32) -> Self {
-        let place = self
-            .named
-            .iter_mut()
-            .find(|place| place.is_none_or(|(name, _)| name == quota));
+    pub fn of(mut self, quota: impl Into<Cow<'static, str>>, amount: u32) -> Self {
+        let quota = quota.into();
+        let free = |place: &&mut Option<(Cow<'_, str>, u32)>| {
+            (place.as_ref()).is_none_or(|(name, _)| *name == quota)
+        };
+        let place = self.named.iter_mut().find(free);
         match place {
             Some(place) => *place = Some((quota, amount)),
             // There are no more quotas than places, so one of the names is unknown.
@@ -54,13 +59,13 @@ impl Cost {
 
     /// By the positions of this limiter's quotas.
     pub(crate) fn resolve(&self, shared: &Shared) -> Result<Costs, Error> {
-        if let Some(name) = self.beyond {
+        if let Some(name) = &self.beyond {
             return Err(Error::unknown_quota(name));
         }
         let mut costs = Costs::each(self.each);
-        for &(name, amount) in self.named.iter().flatten() {
-            let index = shared.quota_index(name).ok_or(Error::unknown_quota(name))?;
-            costs = costs.with(index, amount);
+        for (name, amount) in self.named.iter().flatten() {
+            let index = (shared.quota_index(name)).ok_or_else(|| Error::unknown_quota(name))?;
+            costs = costs.with(index, *amount);
         }
         Ok(costs)
     }

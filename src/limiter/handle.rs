@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     audit,
-    engine::{Ask, ConfigError, Costs, Learned, Quota},
+    engine::{Ask, ConfigError, Learned, Quota},
     error::Error,
     feedback::Feedback,
 };
@@ -65,13 +65,13 @@ impl Limiter {
         &self.shared
     }
 
-    /// Waits in line for `cost` units. The permit says how long that took.
+    /// Waits in line for `cost`: so many units, or a [`Cost`] that is not the same for all quotas. The permit says how long that took.
     ///
     /// A cost of zero takes nothing but waits its turn, and for the end of a pause.
     ///
     /// # Errors
     ///
-    /// At once if the cost is above the burst, if the limiter is closed, if `max_wait` or `max_queue` forbids waiting, or during a
+    /// At once if the cost is above the burst or names a quota that does not exist, if the limiter is closed, if `max_wait` or `max_queue` forbids waiting, or during a
     /// pause longer than `max_pause`; later if one of the last three comes true while waiting.
     ///
     /// # Cancel safety
@@ -81,39 +81,27 @@ impl Limiter {
     /// # Panics
     ///
     /// Waiting outside a tokio runtime with time enabled panics, as tokio's timers do.
-    pub fn acquire(&self, cost: u32) -> Acquire {
-        Acquire::new(Arc::clone(&self.shared), cost, None)
+    pub fn acquire(&self, cost: impl Into<Cost>) -> Acquire {
+        Acquire::new(Arc::clone(&self.shared), &cost.into(), None)
     }
 
     /// As [`acquire`](Self::acquire), but waits at most `timeout`, and is refused at once if the projected wait is longer.
     ///
     /// The time counts from the first poll. Like `acquire` this is cancel safe.
-    pub fn acquire_timeout(&self, cost: u32, timeout: Duration) -> Acquire {
-        Acquire::new(Arc::clone(&self.shared), cost, Some(timeout))
+    pub fn acquire_timeout(&self, cost: impl Into<Cost>, timeout: Duration) -> Acquire {
+        Acquire::new(Arc::clone(&self.shared), &cost.into(), Some(timeout))
     }
 
-    /// Takes `cost` units now or not at all. Never passes those who wait.
+    /// Takes `cost` now or not at all. Never passes those who wait.
     ///
     /// # Errors
     ///
     /// If it would have to wait ([`retry_after`](Error::retry_after) says how long), or can never be met. Nothing is taken.
-    pub fn try_acquire(&self, cost: u32) -> Result<Permit, Error> {
-        self.try_take(&Ask::from(Costs::each(cost)))
-    }
-
-    /// As [`try_acquire`](Self::try_acquire), for a cost that is not the same for all quotas.
-    ///
-    /// # Errors
-    ///
-    /// As with [`try_acquire`](Self::try_acquire), and if a quota that is named does not exist.
-    pub fn try_acquire_cost(&self, cost: Cost) -> Result<Permit, Error> {
-        self.try_take(&Ask::from(cost.resolve(&self.shared)?))
-    }
-
-    fn try_take(&self, ask: &Ask) -> Result<Permit, Error> {
+    pub fn try_acquire(&self, cost: impl Into<Cost>) -> Result<Permit, Error> {
+        let ask = Ask::from(cost.into().resolve(&self.shared)?);
         self.shared.admit()?;
         let sent = self.shared.apply(|state, now| {
-            let sent = state.engine.try_send_as(now, ask);
+            let sent = state.engine.try_send_as(now, &ask);
             state.counters.refused += u64::from(sent.is_err());
             sent
         });

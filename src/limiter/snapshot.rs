@@ -3,6 +3,7 @@ use std::time::Duration;
 use crate::engine::{Adaptation, Cause, Quota, View};
 
 /// What a limiter looks like at one instant.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -39,6 +40,7 @@ pub struct Snapshot {
 }
 
 /// One of a limiter's quotas.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct QuotaState {
@@ -51,6 +53,7 @@ pub struct QuotaState {
 }
 
 /// A budget the server announced.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Budget {
@@ -67,6 +70,7 @@ pub struct Budget {
 }
 
 /// What a limiter is doing.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Regime {
@@ -81,6 +85,7 @@ pub enum Regime {
 }
 
 /// Events counted since the limiter was made.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counters {

@@ -83,7 +83,7 @@ async fn run(limiter: &Limiter, seed: u64) -> u64 {
                 limiter.resume();
                 limiter.set_observe_only(false);
             }
-            8..20 => drop(limiter.try_acquire_cost(Cost::new(1).of("tokens", 3))),
+            8..20 => drop(limiter.try_acquire(Cost::new(1).of("tokens", 3))),
             20..30 => {
                 let acquire = limiter
                     .acquire(1 + chance.below(3) as u32)

@@ -202,7 +202,7 @@ async fn errors_come_from_the_response_future_only() {
         .build()
         .unwrap();
     let mut service = KeyedThrottleLayer::by_host(limiter.clone()).layer(Origin::ok(&time));
-    let ours = |error: tower_throttle::BoxError| *error.downcast_ref::<Error>().unwrap();
+    let ours = |error: tower_throttle::BoxError| error.downcast_ref::<Error>().unwrap().clone();
     service.ready().await.unwrap().call(host(0)).await.unwrap();
     let refused = service.ready().await.unwrap().call(host(0)).await;
     assert!(ours(refused.unwrap_err()).is_wait_too_long());

@@ -48,17 +48,13 @@ async fn a_refusal_by_one_quota_takes_nothing_of_the_others() {
         Quota::per_minute(100).burst(100),
         Quota::per_second(2).burst(2),
     );
-    limiter
-        .try_acquire_cost(Cost::new(0).of("tokens", 2))
-        .unwrap();
+    limiter.try_acquire(Cost::new(0).of("tokens", 2)).unwrap();
     for _ in 0..1000 {
         assert!(limiter.try_acquire(1).unwrap_err().is_wait_too_long());
     }
     assert_eq!(level(&limiter, "requests"), 100.0);
     for _ in 0..100 {
-        limiter
-            .try_acquire_cost(Cost::new(1).of("tokens", 0))
-            .unwrap();
+        limiter.try_acquire(Cost::new(1).of("tokens", 0)).unwrap();
     }
     assert!(level(&limiter, "requests") < 1.0);
 }
@@ -123,7 +119,7 @@ async fn a_quota_that_does_not_exist_is_an_error_that_names_it() {
     assert!(error.is_unknown_quota() && error.to_string().contains("tokens"));
     assert!(
         limiter
-            .try_acquire_cost(
+            .try_acquire(
                 Cost::new(1)
                     .of("a", 1)
                     .of("b", 1)

@@ -15,3 +15,5 @@ mod pauses;
 mod progress;
 mod quotas;
 mod shutdown;
+mod start;
+mod words;

@@ -122,7 +122,7 @@ where
         let mut this = self.project();
         loop {
             match this.state.as_mut().project() {
-                StateProj::Refused { error } => return Poll::Ready(Err((*error).into())),
+                StateProj::Refused { error } => return Poll::Ready(Err(error.clone().into())),
                 StateProj::Waiting { waiting } => {
                     let WaitingProj {
                         pass,

@@ -2,6 +2,7 @@
 /// forgotten.
 ///
 /// Either way it shows: in the error, or in [`KeyedSnapshot::overflowed`](super::KeyedSnapshot::overflowed).
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Overflow {

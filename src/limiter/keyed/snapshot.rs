@@ -3,6 +3,7 @@ use std::time::Duration;
 use crate::{engine::Cause, limiter::Snapshot};
 
 /// What a [`KeyedLimiter`](super::KeyedLimiter) looks like at one instant, over all keys.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct KeyedSnapshot {
