@@ -6,9 +6,10 @@ use super::number::Decimal;
 use super::value::TimeForm;
 
 /// Reads a duration as Go prints it: `6m0s`, `20m52.666s`, `565.087221ms`, `7h12m0s`. Also takes `d` for days, which Go
-/// does not print but other servers do. Rounded up.
+/// does not print but other servers do. Each unit comes once, larger ones first. Rounded up.
 pub(super) fn go_duration(text: &[u8]) -> Option<Duration> {
     let mut total = Duration::ZERO;
+    let mut below = Duration::MAX;
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest
@@ -17,25 +18,33 @@ pub(super) fn go_duration(text: &[u8]) -> Option<Duration> {
         let (number, tail) = rest.split_at_checked(end)?;
         let number = Decimal::parse(number).ok()?;
         // Two-letter units first: `ms` is no `m` followed by `s`.
-        let (part, tail) = match tail {
-            [b'm', b's', tail @ ..] => (number.duration(1_000), tail),
-            [b'u', b's', tail @ ..] => (number.duration(1_000_000), tail),
+        let (unit, part, tail) = match tail {
+            [b'm', b's', tail @ ..] => (MILLI, number.duration(1_000), tail),
             // The micro sign and the Greek letter mu, both of which Go accepts.
-            [0xC2, 0xB5, b's', tail @ ..] | [0xCE, 0xBC, b's', tail @ ..] => {
-                (number.duration(1_000_000), tail)
-            }
-            [b'n', b's', tail @ ..] => (number.duration(1_000_000_000), tail),
-            [b's', tail @ ..] => (number.duration(1), tail),
-            [b'm', tail @ ..] => (times(number, 60), tail),
-            [b'h', tail @ ..] => (times(number, 3_600), tail),
-            [b'd', tail @ ..] => (times(number, 86_400), tail),
+            [b'u', b's', tail @ ..]
+            | [0xC2, 0xB5, b's', tail @ ..]
+            | [0xCE, 0xBC, b's', tail @ ..] => (MICRO, number.duration(1_000_000), tail),
+            [b'n', b's', tail @ ..] => (NANO, number.duration(1_000_000_000), tail),
+            [b's', tail @ ..] => (SECOND, number.duration(1), tail),
+            [b'm', tail @ ..] => (SECOND * 60, times(number, 60), tail),
+            [b'h', tail @ ..] => (SECOND * 3_600, times(number, 3_600), tail),
+            [b'd', tail @ ..] => (SECOND * 86_400, times(number, 86_400), tail),
             _ => return None,
         };
+        if unit >= below {
+            return None;
+        }
+        below = unit;
         total = total.saturating_add(part);
         rest = tail;
     }
     (!text.is_empty()).then_some(total)
 }
+
+const NANO: Duration = Duration::from_nanos(1);
+const MICRO: Duration = Duration::from_micros(1);
+const MILLI: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
 
 /// What a word says about the length of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +154,10 @@ mod tests {
             "1m5",
             "1,5s",
             "5S",
+            "5s6m",
+            "1m1m",
+            "1.5.2s",
+            "+5s",
         ] {
             assert_eq!(go_duration(text.as_bytes()), None, "{text}");
         }
