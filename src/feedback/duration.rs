@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::number::Decimal;
-use super::value::TimeForm;
+use super::value::{TimeForm, believable};
+use super::{Fault, MAX_WINDOW};
 
 /// Reads a duration as Go prints it: `6m0s`, `20m52.666s`, `565.087221ms`, `7h12m0s`. Also takes `d` for days, which Go
 /// does not print but other servers do. Each unit comes once, larger ones first. Rounded up.
@@ -58,9 +59,10 @@ pub(super) enum WindowWord {
 /// Reads one word of a field name or value: `minute`, `daily`, `perhour`, `24hour`, `10s`, `5h`.
 ///
 /// A plural needs its number (`10-seconds`, given as `count`): without one it is more likely the thing counted, as in
-/// `audio-seconds`.
+/// `audio-seconds`. Before `per` there may be what is counted: `requestsperminute`.
 pub(super) fn window_word(word: &str, count: impl FnOnce() -> Option<u64>) -> Option<WindowWord> {
-    let word = word.strip_prefix("per").unwrap_or(word);
+    let glued = per_window(word);
+    let word = glued.map_or(word, |(_, window)| window);
     let (number, unit) = match word.bytes().position(|byte| !byte.is_ascii_digit())? {
         0 => (None, word),
         digits => (Some(word.get(..digits)?.parse().ok()?), word.get(digits..)?),
@@ -79,33 +81,55 @@ pub(super) fn window_word(word: &str, count: impl FnOnce() -> Option<u64>) -> Op
         "d" | "days" => (86_400, true),
         _ => return None,
     };
+    // What stands before `per` is how many, not how long.
+    let count = || count().filter(|_| glued.is_none());
     let count = match number.or_else(count) {
         Some(count) => count,
         None if plural => return None,
         None => 1,
     };
     let seconds = seconds.checked_mul(count)?;
-    (seconds > 0).then_some(WindowWord::Seconds(seconds))
+    // A window that nobody has is no window: the word means something else.
+    let is_window = seconds > 0 && seconds <= MAX_WINDOW.as_secs();
+    is_window.then_some(WindowWord::Seconds(seconds))
 }
 
-/// `60`, `1s`, `minute`, `15 minutes`; `Some(None)` is a window without a fixed length.
-pub(super) fn window_length(text: &[u8], form: TimeForm) -> Option<Option<Duration>> {
+/// Takes `perhour`, `requestsperminute` or `limitperday` apart: what stands before `per`, and the window after it.
+pub(super) fn per_window(word: &str) -> Option<(&str, &str)> {
+    let (counted, window) = word.rsplit_once("per")?;
+    // What is counted so stands in the plural; `superhour` is no window.
+    let is_counted = counted.ends_with('s')
+        || matches!(
+            counted,
+            "" | "limit" | "remaining" | "used" | "reset" | "request" | "req" | "call" | "token"
+        );
+    is_counted.then_some((counted, window))
+}
+
+/// `60`, `1s`, `minute`, `15 minutes`; `Ok(None)` is a window without a fixed length.
+pub(super) fn window_length(text: &[u8], form: TimeForm) -> Result<Option<Duration>, Fault> {
     if let Ok(number) = Decimal::parse(text) {
-        return Some(Some(number.duration(if form == TimeForm::Millis {
-            1_000
-        } else {
-            1
-        })));
+        let per_second = if form == TimeForm::Millis { 1_000 } else { 1 };
+        return believable(number.duration(per_second)).map(Some);
     }
     if let Some(window) = go_duration(text) {
-        return Some(Some(window));
+        return believable(window).map(Some);
     }
-    let words = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
+    let words = std::str::from_utf8(text).map_err(|_| Fault::NotATime)?;
+    let words = words.to_ascii_lowercase();
     let (count, word) = words.split_once(' ').unwrap_or(("1", &words));
-    Some(match window_word(word, || count.parse().ok())? {
-        WindowWord::Seconds(seconds) => Some(Duration::from_secs(seconds)),
-        WindowWord::Calendar => None,
-    })
+    let count = number_of(count).ok_or(Fault::NotATime)?;
+    match window_word(word, || Some(count)).ok_or(Fault::NotATime)? {
+        WindowWord::Seconds(seconds) => Ok(Some(Duration::from_secs(seconds))),
+        WindowWord::Calendar => Ok(None),
+    }
+}
+
+/// Digits and nothing else: `parse` would take a plus, too.
+pub(super) fn number_of(text: &str) -> Option<u64> {
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
 }
 
 fn times(number: Decimal, seconds: u32) -> Duration {
@@ -176,6 +200,11 @@ mod tests {
         assert_eq!(seconds("seconds", None), None);
         assert_eq!(seconds("5h", None), Some(18_000));
         assert_eq!(window_word("month", || None), Some(WindowWord::Calendar));
+        assert_eq!(seconds("requestsperminute", None), Some(60));
+        assert_eq!(seconds("callsper10seconds", None), Some(10));
+        assert_eq!(seconds("perminute", Some(10)), Some(60));
+        assert_eq!(seconds("34560000s", None), Some(34_560_000));
+        assert_eq!(seconds("34560001s", None), None);
         assert_eq!(window_word("requests", || None), None);
         assert_eq!(window_word("99999999999999999999h", || None), None);
         assert_eq!(window_word("0minute", || None), None);
