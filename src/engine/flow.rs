@@ -17,7 +17,8 @@ impl Engine {
         if self.line.is_empty() && self.now >= self.busy_until {
             self.away = 0;
         }
-        if self.windows.expire(self.now, self.in_flight) {
+        let longest = self.config.max_pause;
+        if self.windows.expire(self.now, self.in_flight, longest) {
             self.retime();
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Its size outlives it. After the reset a window of the same size is assumed to have begun, and no more than its limit leaves in it until
 //! an answer speaks of it. What is assumed sets no pace. It is dropped when a request that left in it is accepted and its answer does not
-//! mention the budget (which then is about other requests), and a day after the budget was last heard of.
+//! mention the budget (which then is about other requests), and a day after the budget was last heard of. It holds nobody longer than
+//! the longest pause that is sat out, as one wrong word about a window's length would hold callers for as long.
 //!
 //! A request under way may be counted in the window in which it left, or in the next one. After that it counts no more: one that hangs
 //! must not take from every window to come.
@@ -102,7 +103,7 @@ impl Window {
     }
 
     /// The told window, or the last assumed one, has ended. The next one is assumed if its size is known.
-    fn roll(&mut self, now: Time, in_flight: u64) {
+    fn roll(&mut self, now: Time, in_flight: u64, longest: Duration) {
         let over = UnderWay {
             ended: now,
             cost: in_flight,
@@ -112,9 +113,10 @@ impl Window {
         self.assumed = self.limit.filter(|_| !self.is_shape()).map(|left| {
             let (past, length) = (now.since(begin).as_nanos(), self.length.as_nanos().max(1));
             let rest = u64::try_from(length - past % length).unwrap_or(u64::MAX);
+            let rest = Duration::from_nanos(rest).min(longest.max(GRAIN));
             Assumed {
                 left,
-                end: now.after(Duration::from_nanos(rest)),
+                end: now.after(rest).min(self.heard.after(Learned::MAX_AGE)),
             }
         });
     }
@@ -167,12 +169,12 @@ impl Windows {
         (self.list.iter()).all(|window| window.reset.after(MEMORY) <= self.now)
     }
 
-    /// Lets time pass. True if a budget ended.
-    pub(super) fn expire(&mut self, now: Time, in_flight: u64) -> bool {
+    /// Lets time pass. True if a budget ended. What is only assumed holds nobody for more than `longest`.
+    pub(super) fn expire(&mut self, now: Time, in_flight: u64, longest: Duration) -> bool {
         let mut ended = false;
         for window in &mut self.list {
             if window.current(self.now).is_some_and(|(_, end)| end <= now) {
-                window.roll(now, in_flight);
+                window.roll(now, in_flight, longest);
                 ended = true;
             }
         }

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// The longest window, and the farthest reset, that is believed: a year and a bit, as no server is known to have a longer
+/// one. Beyond it lie values in a wrong unit and dates cut short, which would hold a caller for years; such a value is no
+/// information ([`Fault::Implausible`](super::Fault::Implausible)). An explicit wait such as `Retry-After` has no such bound.
+pub const MAX_WINDOW: Duration = Duration::from_secs(400 * 86_400);
+
 /// One budget of the server: how much there is, how much is left, and when it comes back.
 ///
 /// Every number is a snapshot and advice: servers with several back ends send counters that jump, and a positive
@@ -20,9 +25,11 @@ pub struct Budget {
     pub remaining: Option<u64>,
     /// What is used, where the server says so.
     pub used: Option<u64>,
-    /// Time until the quota comes back, wholly or in part, counted from the response; rounded up, zero if past.
+    /// Time until the quota comes back, wholly or in part, counted from the response; rounded up, zero if past, at most
+    /// [`MAX_WINDOW`].
     pub reset: Option<Duration>,
-    /// The length of the window, only where the response says it. `None` for a calendar month, which has no fixed length.
+    /// The length of the window, only where the response says it, at most [`MAX_WINDOW`]. `None` for a calendar month,
+    /// which has no fixed length.
     pub window: Option<Duration>,
     /// What is counted.
     pub unit: Unit,

@@ -2,8 +2,10 @@
 //!
 //! RFC 9110 section 5.6.7 obliges a recipient to read IMF-fixdate and the two obsolete forms. Real servers also send a
 //! wrong weekday, `UTC` for `GMT`, a numeric offset, a one-digit day, the text of a JavaScript `Date`, and ISO 8601. All
-//! of them say plainly which instant is meant; a date and time without a zone in any other form does not, and is refused.
+//! of them say plainly which instant is meant. Any other form is refused, and so is a date and time without a zone: only
+//! asctime has none, and is UTC by the standard.
 
+use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime};
 
 use super::number::billionths;
@@ -33,8 +35,12 @@ impl Moment {
 
     fn from_civil(date: Civil, offset_minutes: i64) -> Option<Self> {
         let days = date.days()?;
-        let secs =
-            days * 86_400 + date.hour * 3600 + date.minute * 60 + date.second - offset_minutes * 60;
+        let minutes = date.hour * 60 + date.minute - offset_minutes;
+        // A leap second is the last of a day (RFC 9110 section 5.6.7).
+        if date.second == 60 && minutes.rem_euclid(24 * 60) != 24 * 60 - 1 {
+            return None;
+        }
+        let secs = days * 86_400 + minutes * 60 + date.second;
         Some(Self(
             i128::from(secs) * BILLION + i128::from(date.billionths),
         ))
@@ -50,7 +56,7 @@ impl From<SystemTime> for Moment {
     }
 }
 
-/// Reads an HTTP-date in any of its forms, or the text of a JavaScript `Date`.
+/// Reads an HTTP-date in any of its forms, RFC 5322's, or the text of a JavaScript `Date`.
 ///
 /// `now` serves only to place two-digit years (RFC 9110: more than 50 years ahead means the century before).
 pub(super) fn http_date(text: &[u8], now: &dyn Fn() -> SystemTime) -> Option<Moment> {
@@ -60,48 +66,57 @@ pub(super) fn http_date(text: &[u8], now: &dyn Fn() -> SystemTime) -> Option<Mom
     if text.len() > MAX_DATE {
         return None;
     }
+    let (weekday, text) = weekday(text);
+    let mut words: [&[u8]; 5] = [b""; 5];
+    let mut count = 0;
+    for word in without_comment(text)?.split(|&byte| matches!(byte, b' ' | b'\t')) {
+        if !word.is_empty() {
+            *words.get_mut(count)? = word;
+            count += 1;
+        }
+    }
+    let (day, month, year, clock, offset) = match (weekday, words.get(..count)?) {
+        // RFC 5322 section 3.3, of which IMF-fixdate is a part: the weekday may be left out.
+        (Weekday::None | Weekday::Comma, &[day, month, year, clock, offset]) if day.len() <= 2 => {
+            (day, month, full_year(year)?, clock, zone(offset)?)
+        }
+        // RFC 850, and the Netscape form of it with the whole year.
+        (Weekday::Comma, &[date, clock, offset]) => {
+            let mut parts = date.split(|&byte| byte == b'-');
+            let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
+            if parts.next().is_some() || day.len() != 2 {
+                return None;
+            }
+            let year = match year {
+                &[_, _] => short_year(year, now)?,
+                _ => full_year(year)?,
+            };
+            (day, month, year, clock, zone(offset)?)
+        }
+        // asctime.
+        (Weekday::Blank, &[month, day, clock, year]) => (day, month, full_year(year)?, clock, 0),
+        // The same as `date` of POSIX and Java's `Date` print it.
+        (Weekday::Blank, &[month, day, clock, offset, year]) if clock.contains(&b':') => {
+            (day, month, full_year(year)?, clock, zone(offset)?)
+        }
+        // JavaScript.
+        (Weekday::Blank, &[month, day, year, clock, offset]) => {
+            (day, month, full_year(year)?, clock, zone(offset)?)
+        }
+        _ => return None,
+    };
     let mut date = Civil {
-        second: -1,
+        day: digits(day, 1..=2)?,
+        month: month_number(month)?,
+        year,
         ..Civil::default()
     };
-    let (mut day, mut month, mut year, mut offset) = (None, None, None, 0);
-    let words = text
-        .split(|&byte| matches!(byte, b' ' | b'\t' | b','))
-        .filter(|word| !word.is_empty());
-    for (index, word) in words.enumerate() {
-        if index > 8 {
-            return None;
-        }
-        match word {
-            [b'(', ..] => break,
-            _ if word.contains(&b':') && date.second < 0 => date.clock(word)?,
-            [b'0'..=b'9', ..] if word.contains(&b'-') => {
-                let mut parts = word.split(|&byte| byte == b'-');
-                day = Some(digits(parts.next()?, 2)?);
-                month = Some(month_number(parts.next()?)?);
-                year = Some(full_year(parts.next()?, now)?);
-                if parts.next().is_some() {
-                    return None;
-                }
-            }
-            [b'0'..=b'9', ..] if word.len() == 4 => year = Some(digits(word, 4)?),
-            [b'0'..=b'9', ..] if day.is_none() => day = Some(digits(word, 2)?),
-            _ if month_number(word).is_some() && month.is_none() => month = month_number(word),
-            _ if index == 0 && word.iter().all(u8::is_ascii_alphabetic) => {}
-            _ => offset = zone(word)?,
-        }
+    // Seconds may be missing or have a fraction in ISO 8601 only.
+    if clock.len() != 8 {
+        return None;
     }
-    date = Civil {
-        day: day?,
-        month: month?,
-        year: year?,
-        ..date
-    };
-    if date.second < 0 {
-        None
-    } else {
-        Moment::from_civil(date, offset)
-    }
+    date.clock(clock)?;
+    Moment::from_civil(date, offset)
 }
 
 /// Reads an ISO 8601 or RFC 3339 date and time. Seconds may be missing and the fraction may have any length; the zone may
@@ -121,9 +136,9 @@ pub(super) fn iso_8601(text: &[u8]) -> Option<Moment> {
     let (clock, zone_text) = rest.split_at_checked(end)?;
     let zone_text = zone_text.trim_ascii();
     let mut civil = Civil {
-        year: digits(y, 4)?,
-        month: digits(&[*m1, *m2], 2)?,
-        day: digits(&[*d1, *d2], 2)?,
+        year: full_year(y)?,
+        month: digits(&[*m1, *m2], 2..=2)?,
+        day: digits(&[*d1, *d2], 2..=2)?,
         ..Civil::default()
     };
     civil.clock(clock)?;
@@ -138,6 +153,54 @@ fn imf_fixdate(text: &[u8]) -> Option<Moment> {
     };
     let text = std::str::from_utf8(text).ok()?;
     httpdate::parse_http_date(text).ok().map(Moment::from)
+}
+
+/// How a date begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weekday {
+    None,
+    /// Followed by a comma.
+    Comma,
+    Blank,
+}
+
+/// The weekday in front, short or in full, and what follows it. Whether it is the right one harms nobody.
+fn weekday(text: &[u8]) -> (Weekday, &[u8]) {
+    const NAMES: [&[u8]; 7] = [
+        b"monday",
+        b"tuesday",
+        b"wednesday",
+        b"thursday",
+        b"friday",
+        b"saturday",
+        b"sunday",
+    ];
+    let end = text
+        .iter()
+        .position(|byte| !byte.is_ascii_alphabetic())
+        .unwrap_or_default();
+    let (word, rest) = text.split_at_checked(end).unwrap_or_default();
+    let is = |name: &&[u8]| {
+        word.eq_ignore_ascii_case(name)
+            || name
+                .get(..3)
+                .is_some_and(|short| word.eq_ignore_ascii_case(short))
+    };
+    match rest {
+        _ if !NAMES.iter().any(is) => (Weekday::None, text),
+        [b',', rest @ ..] => (Weekday::Comma, rest),
+        [b' ', rest @ ..] => (Weekday::Blank, rest),
+        _ => (Weekday::None, text),
+    }
+}
+
+/// JavaScript ends its dates with the name of the zone in brackets.
+fn without_comment(text: &[u8]) -> Option<&[u8]> {
+    match text.iter().position(|&byte| byte == b'(') {
+        Some(start) if text.ends_with(b")") => text.get(..start),
+        Some(_) => None,
+        None => Some(text),
+    }
 }
 
 /// The three-letter name of a month.
@@ -206,14 +269,14 @@ impl Civil {
     /// `HH:MM`, `HH:MM:SS`, or `HH:MM:SS.fraction`.
     fn clock(&mut self, text: &[u8]) -> Option<()> {
         let mut parts = text.split(|&byte| byte == b':');
-        self.hour = digits(parts.next()?, 2)?;
-        self.minute = digits(parts.next()?, 2)?;
+        self.hour = digits(parts.next()?, 2..=2)?;
+        self.minute = digits(parts.next()?, 2..=2)?;
         let seconds = parts.next().unwrap_or(b"00");
         let (whole, fraction) = match seconds.iter().position(|&byte| byte == b'.') {
             Some(dot) => (seconds.get(..dot)?, seconds.get(dot + 1..)?),
             None => (seconds, b"0".as_slice()),
         };
-        self.second = digits(whole, 2)?;
+        self.second = digits(whole, 2..=2)?;
         self.billionths = billionths(fraction)?;
         parts.next().is_none().then_some(())
     }
@@ -223,9 +286,9 @@ fn nanos(duration: Duration) -> i128 {
     i128::try_from(duration.as_nanos()).unwrap_or(i128::MAX)
 }
 
-/// A number of one to `most` digits.
-fn digits(text: &[u8], most: usize) -> Option<i64> {
-    if text.is_empty() || text.len() > most || !text.iter().all(u8::is_ascii_digit) {
+/// A number of so many digits.
+fn digits(text: &[u8], length: RangeInclusive<usize>) -> Option<i64> {
+    if !length.contains(&text.len()) || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
     Some(
@@ -234,12 +297,13 @@ fn digits(text: &[u8], most: usize) -> Option<i64> {
     )
 }
 
+fn full_year(text: &[u8]) -> Option<i64> {
+    digits(text, 4..=4)
+}
+
 /// The year of an RFC 850 date.
-fn full_year(text: &[u8], now: &dyn Fn() -> SystemTime) -> Option<i64> {
-    if text.len() != 2 {
-        return digits(text, 4);
-    }
-    let short = digits(text, 2)?;
+fn short_year(text: &[u8], now: &dyn Fn() -> SystemTime) -> Option<i64> {
+    let short = digits(text, 2..=2)?;
     let Moment(nanos) = now().into();
     let this_year = 1970 + i64::try_from(nanos / BILLION / 31_556_952).ok()?;
     let year = this_year - this_year.rem_euclid(100) + short;
@@ -272,7 +336,7 @@ fn zone(text: &[u8]) -> Option<i64> {
         [_, _, minutes @ ..] => (clock.get(..2)?, minutes),
         _ => return None,
     };
-    let (hours, minutes) = (digits(hours, 2)?, digits(minutes, 2)?);
+    let (hours, minutes) = (digits(hours, 2..=2)?, digits(minutes, 2..=2)?);
     (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
 }
 

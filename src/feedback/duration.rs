@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use super::number::Decimal;
-use super::value::TimeForm;
+use super::value::{TimeForm, believable};
+use super::{Fault, MAX_WINDOW};
 
 /// Reads a duration as Go prints it: `6m0s`, `20m52.666s`, `565.087221ms`, `7h12m0s`. Also takes `d` for days, which Go
-/// does not print but other servers do. Rounded up.
+/// does not print but other servers do. Each unit comes once, larger ones first. Rounded up.
 pub(super) fn go_duration(text: &[u8]) -> Option<Duration> {
     let mut total = Duration::ZERO;
+    let mut below = Duration::MAX;
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest
@@ -17,25 +19,33 @@ pub(super) fn go_duration(text: &[u8]) -> Option<Duration> {
         let (number, tail) = rest.split_at_checked(end)?;
         let number = Decimal::parse(number).ok()?;
         // Two-letter units first: `ms` is no `m` followed by `s`.
-        let (part, tail) = match tail {
-            [b'm', b's', tail @ ..] => (number.duration(1_000), tail),
-            [b'u', b's', tail @ ..] => (number.duration(1_000_000), tail),
+        let (unit, part, tail) = match tail {
+            [b'm', b's', tail @ ..] => (MILLI, number.duration(1_000), tail),
             // The micro sign and the Greek letter mu, both of which Go accepts.
-            [0xC2, 0xB5, b's', tail @ ..] | [0xCE, 0xBC, b's', tail @ ..] => {
-                (number.duration(1_000_000), tail)
-            }
-            [b'n', b's', tail @ ..] => (number.duration(1_000_000_000), tail),
-            [b's', tail @ ..] => (number.duration(1), tail),
-            [b'm', tail @ ..] => (times(number, 60), tail),
-            [b'h', tail @ ..] => (times(number, 3_600), tail),
-            [b'd', tail @ ..] => (times(number, 86_400), tail),
+            [b'u', b's', tail @ ..]
+            | [0xC2, 0xB5, b's', tail @ ..]
+            | [0xCE, 0xBC, b's', tail @ ..] => (MICRO, number.duration(1_000_000), tail),
+            [b'n', b's', tail @ ..] => (NANO, number.duration(1_000_000_000), tail),
+            [b's', tail @ ..] => (SECOND, number.duration(1), tail),
+            [b'm', tail @ ..] => (SECOND * 60, times(number, 60), tail),
+            [b'h', tail @ ..] => (SECOND * 3_600, times(number, 3_600), tail),
+            [b'd', tail @ ..] => (SECOND * 86_400, times(number, 86_400), tail),
             _ => return None,
         };
+        if unit >= below {
+            return None;
+        }
+        below = unit;
         total = total.saturating_add(part);
         rest = tail;
     }
     (!text.is_empty()).then_some(total)
 }
+
+const NANO: Duration = Duration::from_nanos(1);
+const MICRO: Duration = Duration::from_micros(1);
+const MILLI: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
 
 /// What a word says about the length of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +59,10 @@ pub(super) enum WindowWord {
 /// Reads one word of a field name or value: `minute`, `daily`, `perhour`, `24hour`, `10s`, `5h`.
 ///
 /// A plural needs its number (`10-seconds`, given as `count`): without one it is more likely the thing counted, as in
-/// `audio-seconds`.
+/// `audio-seconds`. Before `per` there may be what is counted: `requestsperminute`.
 pub(super) fn window_word(word: &str, count: impl FnOnce() -> Option<u64>) -> Option<WindowWord> {
-    let word = word.strip_prefix("per").unwrap_or(word);
+    let glued = per_window(word);
+    let word = glued.map_or(word, |(_, window)| window);
     let (number, unit) = match word.bytes().position(|byte| !byte.is_ascii_digit())? {
         0 => (None, word),
         digits => (Some(word.get(..digits)?.parse().ok()?), word.get(digits..)?),
@@ -70,33 +81,55 @@ pub(super) fn window_word(word: &str, count: impl FnOnce() -> Option<u64>) -> Op
         "d" | "days" => (86_400, true),
         _ => return None,
     };
+    // What stands before `per` is how many, not how long.
+    let count = || count().filter(|_| glued.is_none());
     let count = match number.or_else(count) {
         Some(count) => count,
         None if plural => return None,
         None => 1,
     };
     let seconds = seconds.checked_mul(count)?;
-    (seconds > 0).then_some(WindowWord::Seconds(seconds))
+    // A window that nobody has is no window: the word means something else.
+    let is_window = seconds > 0 && seconds <= MAX_WINDOW.as_secs();
+    is_window.then_some(WindowWord::Seconds(seconds))
 }
 
-/// `60`, `1s`, `minute`, `15 minutes`; `Some(None)` is a window without a fixed length.
-pub(super) fn window_length(text: &[u8], form: TimeForm) -> Option<Option<Duration>> {
+/// Takes `perhour`, `requestsperminute` or `limitperday` apart: what stands before `per`, and the window after it.
+pub(super) fn per_window(word: &str) -> Option<(&str, &str)> {
+    let (counted, window) = word.rsplit_once("per")?;
+    // What is counted so stands in the plural; `superhour` is no window.
+    let is_counted = counted.ends_with('s')
+        || matches!(
+            counted,
+            "" | "limit" | "remaining" | "used" | "reset" | "request" | "req" | "call" | "token"
+        );
+    is_counted.then_some((counted, window))
+}
+
+/// `60`, `1s`, `minute`, `15 minutes`; `Ok(None)` is a window without a fixed length.
+pub(super) fn window_length(text: &[u8], form: TimeForm) -> Result<Option<Duration>, Fault> {
     if let Ok(number) = Decimal::parse(text) {
-        return Some(Some(number.duration(if form == TimeForm::Millis {
-            1_000
-        } else {
-            1
-        })));
+        let per_second = if form == TimeForm::Millis { 1_000 } else { 1 };
+        return believable(number.duration(per_second)).map(Some);
     }
     if let Some(window) = go_duration(text) {
-        return Some(Some(window));
+        return believable(window).map(Some);
     }
-    let words = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
+    let words = std::str::from_utf8(text).map_err(|_| Fault::NotATime)?;
+    let words = words.to_ascii_lowercase();
     let (count, word) = words.split_once(' ').unwrap_or(("1", &words));
-    Some(match window_word(word, || count.parse().ok())? {
-        WindowWord::Seconds(seconds) => Some(Duration::from_secs(seconds)),
-        WindowWord::Calendar => None,
-    })
+    let count = number_of(count).ok_or(Fault::NotATime)?;
+    match window_word(word, || Some(count)).ok_or(Fault::NotATime)? {
+        WindowWord::Seconds(seconds) => Ok(Some(Duration::from_secs(seconds))),
+        WindowWord::Calendar => Ok(None),
+    }
+}
+
+/// Digits and nothing else: `parse` would take a plus, too.
+pub(super) fn number_of(text: &str) -> Option<u64> {
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
 }
 
 fn times(number: Decimal, seconds: u32) -> Duration {
@@ -145,6 +178,10 @@ mod tests {
             "1m5",
             "1,5s",
             "5S",
+            "5s6m",
+            "1m1m",
+            "1.5.2s",
+            "+5s",
         ] {
             assert_eq!(go_duration(text.as_bytes()), None, "{text}");
         }
@@ -163,6 +200,11 @@ mod tests {
         assert_eq!(seconds("seconds", None), None);
         assert_eq!(seconds("5h", None), Some(18_000));
         assert_eq!(window_word("month", || None), Some(WindowWord::Calendar));
+        assert_eq!(seconds("requestsperminute", None), Some(60));
+        assert_eq!(seconds("callsper10seconds", None), Some(10));
+        assert_eq!(seconds("perminute", Some(10)), Some(60));
+        assert_eq!(seconds("34560000s", None), Some(34_560_000));
+        assert_eq!(seconds("34560001s", None), None);
         assert_eq!(window_word("requests", || None), None);
         assert_eq!(window_word("99999999999999999999h", || None), None);
         assert_eq!(window_word("0minute", || None), None);

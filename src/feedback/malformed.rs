@@ -1,7 +1,7 @@
 //! Rate fields that could not be read.
 
 /// A rate field that was passed over because its value could not be read. It carries no information: in particular it
-/// is not a wait of zero.
+/// is not a wait of zero. (Of [`Fault::AboveLimit`] a part is read.)
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Malformed {
@@ -23,8 +23,11 @@ pub enum Fault {
     NotACount,
     /// Neither a number of seconds, nor a duration, nor an instant that can be placed on the time line.
     NotATime,
-    /// An instant more than a year ahead, so probably not an instant at all.
+    /// A reset further away, or a window longer, than [`MAX_WINDOW`](super::MAX_WINDOW), so probably no such time at all.
     Implausible,
+    /// More is left than the limit of the same budget, which bounds what is read. Of a limit of zero nothing can be left: then it
+    /// is the limit that is not read.
+    AboveLimit,
     /// A structured field (RFC 9651) with a syntax fault, which voids the whole field.
     Syntax,
     /// A structured field's member without a name or number it must have.

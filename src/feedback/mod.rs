@@ -13,6 +13,7 @@
 
 mod answer;
 mod budget;
+mod counts;
 mod date;
 mod dialect;
 mod dispatch;
@@ -36,7 +37,7 @@ mod words;
 mod tests;
 
 pub use answer::{Feedback, Hold, MAX_BUDGETS, MAX_MALFORMED, Scope};
-pub use budget::{Budget, Unit};
+pub use budget::{Budget, MAX_WINDOW, Unit};
 pub use dialect::{Dialect, Meaning, Rule};
 pub use malformed::{Fault, Malformed};
 pub use reader::{Reader, read};

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::duration::{WindowWord, window_word};
+use super::duration::{WindowWord, number_of, window_word};
 use super::malformed::clip;
 use super::value::TimeForm;
 use super::words::{self, Role, Unnamed};
@@ -34,6 +34,8 @@ pub(super) struct Label<'a> {
     window: u64,
     /// Tells most labels apart without a look at their words.
     hash: u32,
+    /// The last word was `per`, so what stands before it is how many, not how long: `10-per-minute`.
+    per: bool,
 }
 
 /// Names of more words are no rate fields.
@@ -148,8 +150,10 @@ impl<'a> FieldName<'a> {
                 None if words.is_empty() => Role::Bare,
                 None => Role::Other,
             };
-            if matches!(self.role, Role::Limit | Role::Other) {
-                words.iter().for_each(|word| self.label.push(word));
+            match self.role {
+                Role::Limit => words.iter().for_each(|word| self.label.push_rest(word)),
+                Role::Other => words.iter().for_each(|word| self.label.push(word)),
+                _ => {}
             }
             return;
         };
@@ -158,8 +162,7 @@ impl<'a> FieldName<'a> {
             match index.checked_sub(found.index) {
                 Some(0) => self.label.push(found.glued),
                 Some(after) if after <= found.qualifiers => {}
-                _ if words::is_filler(word) => {}
-                _ => self.label.push(word),
+                _ => self.label.push_rest(word),
             }
         }
         // `time-reset-ms` counts no time.
@@ -212,9 +215,20 @@ impl<'a> Label<'a> {
             self.hash = word.bytes().fold(self.hash ^ 0x9E37_79B9, |hash, byte| {
                 (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
             });
-            if let Some(window) = window_word(word, || last.parse().ok()) {
+            let count = number_of(last).filter(|_| !self.per);
+            if let Some(window) = window_word(word, || count) {
                 self.lasts(window);
             }
+            self.per = false;
+        }
+    }
+
+    /// Takes a word that may say nothing, beside a role.
+    fn push_rest(&mut self, word: &'a str) {
+        if words::is_filler(word) {
+            self.per = word == "per";
+        } else {
+            self.push(word);
         }
     }
 

@@ -15,7 +15,7 @@ use sfv::visitor::{
 };
 use sfv::{BareItemFromInput, KeyRef, Parser};
 
-use super::value::MAX_VALUE;
+use super::value::{MAX_VALUE, believable};
 use super::{Budget, Fault, Unit};
 
 /// Members of one field that are looked at.
@@ -38,6 +38,8 @@ pub(super) struct Member<'a> {
     pub(super) reset: Number,
     /// `w`, in early drafts also `window`: the window in seconds.
     pub(super) window: Option<Duration>,
+    /// What is wrong with the window.
+    pub(super) fault: Option<Fault>,
     /// `qu`: the unit of the quota.
     pub(super) unit: Unit,
     /// `pk`: the partition key.
@@ -128,10 +130,13 @@ pub(super) fn list(line: &[u8]) -> Option<Vec<Member<'_>>> {
 pub(super) fn named_budgets(
     policies: Vec<Member<'_>>,
     states: Vec<Member<'_>>,
-    mut malformed: impl FnMut(&'static str),
+    mut malformed: impl FnMut(&'static str, Fault),
 ) -> Vec<Budget> {
     let mut budgets = Vec::with_capacity(policies.len() + states.len());
     for policy in policies {
+        if let Some(fault) = policy.fault {
+            malformed(POLICY, fault);
+        }
         match (policy.name, policy.quota) {
             (Some(name), Number::Is(quota)) => budgets.push(Budget {
                 name: Some(super::malformed::clip(&name).into()),
@@ -141,24 +146,20 @@ pub(super) fn named_budgets(
                 unit: policy.unit,
                 ..Budget::default()
             }),
-            _ => malformed(POLICY),
+            _ => malformed(POLICY, Fault::Incomplete),
         }
     }
     let of_policies = budgets.len();
     for state in states {
         let (Some(name), Number::Is(remaining)) = (state.name, state.remaining) else {
-            malformed(STATE);
+            malformed(STATE, Fault::Incomplete);
             continue;
         };
         let name = super::malformed::clip(&name);
-        let reset = match state.reset {
-            Number::Is(seconds) => Some(Duration::from_secs(seconds)),
-            Number::Absent => None,
-            Number::Bad => {
-                malformed(STATE);
-                None
-            }
-        };
+        let reset = state.reset.time().unwrap_or_else(|fault| {
+            malformed(STATE, fault);
+            None
+        });
         let partition = state.partition.as_deref();
         let known = budgets.iter_mut().take(of_policies);
         let mut fits = known
@@ -189,6 +190,15 @@ impl Number {
             Some(number)
         } else {
             None
+        }
+    }
+
+    /// The number as a time in seconds.
+    pub(super) fn time(self) -> Result<Option<Duration>, Fault> {
+        match self {
+            Self::Is(seconds) => believable(Duration::from_secs(seconds)).map(Some),
+            Self::Absent => Ok(None),
+            Self::Bad => Err(Fault::Incomplete),
         }
     }
 
@@ -281,7 +291,11 @@ impl<'de> ParameterVisitor<'de> for Parameters<'_, Member<'de>> {
             "w" | "window" => {
                 // A window of zero is forbidden and says nothing.
                 let seconds = Number::of(&value).known().filter(|&seconds| seconds > 0);
-                self.0.window = seconds.map(Duration::from_secs);
+                let window = seconds.map(|seconds| believable(Duration::from_secs(seconds)));
+                (self.0.window, self.0.fault) = match window.transpose() {
+                    Ok(window) => (window, None),
+                    Err(fault) => (None, Some(fault)),
+                };
             }
             "qu" => {
                 self.0.unit = match text(value).as_deref() {

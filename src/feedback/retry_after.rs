@@ -2,7 +2,8 @@
 //!
 //! RFC 9110 section 10.2.3 allows whole seconds or an HTTP-date. Beyond that the reader takes what can have only one
 //! meaning: fractions, quotes, durations with a unit, ISO 8601, and several values joined into one (the longest counts,
-//! since none of them may be cut short). Signs, words, exponents and thousands separators are no values.
+//! since none of them may be cut short). Signs, words, exponents and thousands separators are no values, and what stands
+//! beside something that is no time, as in `January 5, 2099`, is a part of that.
 
 use std::time::Duration;
 
@@ -45,7 +46,11 @@ impl Holds {
         if has_thousands(text) {
             return malformed(Fault::NotATime);
         }
-        for item in joined(text).take(MAX_MEMBERS) {
+        let times = || joined(text).take(MAX_MEMBERS);
+        if times().any(|item| clock.hold(item, form) == Err(Fault::NotATime)) {
+            return malformed(Fault::NotATime);
+        }
+        for item in times() {
             match clock.hold(item, form) {
                 Ok(wait) => self.push(wait, field),
                 Err(fault) => malformed(fault),

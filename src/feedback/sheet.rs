@@ -11,19 +11,19 @@ use super::pairs::pairs;
 use super::ratelimit::{self, Field, Number, State};
 use super::retry_after::Holds;
 use super::slot::{AFTER, AT, Entry, MAX_PLACES, PLAIN, Slot};
-use super::value::{Clock, MAX_VALUE, TimeForm, joined, read_count, trim};
+use super::value::{Clock, MAX_VALUE, TimeForm, joined, trim};
 use super::words::{Role, SCOPE_RANK};
 use super::{Fault, MAX_MALFORMED, Malformed, Scope};
 
 /// Budgets gathered from one response; more than are kept, since twins are joined at the end.
-const MAX_SLOTS: usize = 20;
+pub(super) const MAX_SLOTS: usize = 20;
 
 /// What may be spent on the fields of one response, in the cost of a plain count: enough for every honest server met so
 /// far twice over, and little for a hostile one to burn.
 const FUEL: usize = 32;
 
 /// The cost of a value that holds several, and of so many bytes.
-const COST_OF_LIST: usize = 3;
+pub(super) const COST_OF_LIST: usize = 3;
 const COST_BYTES: usize = 64;
 
 /// Lines of explicit waits that are read.
@@ -106,7 +106,7 @@ impl<'a> Sheet<'a> {
             // A name like any other may stand here in place of a list.
             Role::Policy => {
                 for member in ratelimit::list(value).unwrap_or_default() {
-                    self.policy(&member, &name.label);
+                    self.policy(field, &member, &name.label);
                 }
             }
             Role::Hold if name.label.is_empty() => {
@@ -144,8 +144,16 @@ impl<'a> Sheet<'a> {
     }
 
     /// Takes a policy that has no name of its own, or one from a list that gives names as parameters.
-    pub(super) fn policy(&mut self, member: &ratelimit::Member<'a>, label: &Label<'a>) {
+    pub(super) fn policy(
+        &mut self,
+        field: &str,
+        member: &ratelimit::Member<'a>,
+        label: &Label<'a>,
+    ) {
         let Some(quota) = member.number else { return };
+        if let Some(fault) = member.fault {
+            self.fault(field, fault);
+        }
         if self.policies.len() < MAX_SLOTS {
             let (window, name) = (member.window, member.name.clone());
             self.policies.push(Policy {
@@ -166,7 +174,7 @@ impl<'a> Sheet<'a> {
         self.spend(1 + value.len() / COST_BYTES)
     }
 
-    fn spend(&mut self, cost: usize) -> bool {
+    pub(super) fn spend(&mut self, cost: usize) -> bool {
         let left = self.fuel.checked_sub(cost);
         self.fuel = left.unwrap_or_default();
         left.is_some()
@@ -220,7 +228,7 @@ impl<'a> Sheet<'a> {
     pub(super) fn value(&mut self, field: &'a str, name: &FieldName<'a>, value: &'a [u8]) {
         let result = match name.role {
             _ if value.len() > MAX_VALUE => Err(Fault::TooLong),
-            Role::Limit | Role::Remaining | Role::Used => self.counts(name, value),
+            Role::Limit | Role::Remaining | Role::Used => self.counts(field, name, value),
             Role::Reset | Role::ResetAt | Role::ResetAfter | Role::Hold => self.resets(name, value),
             Role::Window => self.window(name, value),
             Role::Name(rank) => {
@@ -285,88 +293,6 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// One count, or several that were joined.
-    fn counts(&mut self, name: &FieldName<'a>, value: &'a [u8]) -> Result<(), Fault> {
-        let one = read_count(value, name.role);
-        if one.is_err() && value.contains(&b';') {
-            let named =
-                name.role == Role::Remaining && value.first().is_some_and(u8::is_ascii_alphabetic);
-            return if named {
-                self.named_counts(name, value)
-            } else {
-                self.counted_list(name, value)
-            };
-        }
-        let Some(slot) = self.slot(name.family, &name.label, name.loose) else {
-            return Ok(());
-        };
-        if one.is_ok() || !value.contains(&b',') {
-            return one.map(|value| slot.push(Slot::role_entry(name.role, value)));
-        }
-        let items = || joined(value).take(usize::from(MAX_PLACES));
-        let blank = |item: &&[u8]| trim(item).is_empty();
-        if items().all(|item| blank(&item)) {
-            // `,` stands for as many counts that nobody made.
-            items().for_each(|_| slot.push(Slot::role_entry(name.role, None)));
-            return Ok(());
-        }
-        let mut result = Ok(());
-        for item in items().filter(|item| !blank(item)) {
-            match read_count(item, name.role) {
-                Ok(value) => slot.push(Slot::role_entry(name.role, value)),
-                Err(fault) => result = Err(fault),
-            }
-        }
-        result
-    }
-
-    /// `10, 10;w=1, 1000;w=3600`: the number in force, then policies (drafts up to 03). Also `0;w=21600`.
-    fn counted_list(&mut self, name: &FieldName<'a>, value: &'a [u8]) -> Result<(), Fault> {
-        if !self.spend(COST_OF_LIST) {
-            return Err(Fault::TooMany);
-        }
-        let members = ratelimit::list(value).ok_or(Fault::Syntax)?;
-        let (first, rest) = members.split_first().ok_or(Fault::Empty)?;
-        let number = first.number.ok_or(Fault::NotACount)?;
-        let numbers = || rest.iter().filter_map(|member| member.number);
-        let number = match name.role {
-            Role::Limit => number,
-            // Several counts, one for each policy: the one that binds first.
-            Role::Remaining => numbers().fold(number, u64::min),
-            _ => numbers().fold(number, u64::max),
-        };
-        let Some(slot) = self.slot(name.family, &name.label, name.loose) else {
-            return Ok(());
-        };
-        slot.push(Slot::role_entry(name.role, Some(number)));
-        if slot.window.is_none() {
-            slot.window = first.window;
-        }
-        if name.role == Role::Limit {
-            rest.iter()
-                .for_each(|member| self.policy(member, &name.label));
-        }
-        Ok(())
-    }
-
-    /// `reads;11999,writes;1199`: what is left under each name.
-    fn named_counts(&mut self, name: &FieldName<'a>, value: &'a [u8]) -> Result<(), Fault> {
-        if !self.spend(COST_OF_LIST) {
-            return Err(Fault::TooMany);
-        }
-        let text = std::str::from_utf8(value).map_err(|_| Fault::NotACount)?;
-        for item in text.split(',').take(MAX_SLOTS) {
-            let (item, number) = item.rsplit_once(';').ok_or(Fault::NotACount)?;
-            let left = read_count(number.as_bytes(), Role::Remaining)?;
-            let mut label = Label::default();
-            label.push(clip(item.trim()));
-            if let Some(slot) = self.slot(name.family, &label, name.loose) {
-                slot.push(Entry::Remaining(left));
-            }
-        }
-        Ok(())
-    }
-
     fn resets(&mut self, name: &FieldName<'a>, value: &[u8]) -> Result<(), Fault> {
         let spelling = match name.role {
             Role::ResetAt => AT,
@@ -395,7 +321,7 @@ impl<'a> Sheet<'a> {
     }
 
     fn window(&mut self, name: &FieldName<'a>, value: &[u8]) -> Result<(), Fault> {
-        let window = window_length(trim(value), name.form).ok_or(Fault::NotATime)?;
+        let window = window_length(trim(value), name.form)?;
         if let Some(slot) = self.slot(name.family, &name.label, name.loose) {
             slot.window = window.filter(|window| !window.is_zero());
             slot.heard |= slot.window.is_some();
@@ -428,8 +354,11 @@ impl<'a> Sheet<'a> {
 
     /// The state of draft 07 is the trio of the earlier drafts in one field.
     fn state(&mut self, state: State) {
-        if [state.limit, state.remaining, state.reset].contains(&Number::Bad) {
+        let reset = state.reset.time();
+        if [state.limit, state.remaining].contains(&Number::Bad) {
             self.fault(ratelimit::STATE, Fault::Incomplete);
+        } else if let Err(fault) = reset {
+            self.fault(ratelimit::STATE, fault);
         }
         let Some(slot) = self.slot(ratelimit::STATE, &Label::default(), false) else {
             return;
@@ -438,10 +367,10 @@ impl<'a> Sheet<'a> {
             slot.push(Entry::Limit(Some(limit)));
         }
         if let Some(remaining) = state.remaining.known() {
-            slot.push(Entry::Remaining(Some(remaining)));
+            slot.count(ratelimit::STATE, Role::Remaining, Some(remaining));
         }
-        if let Some(reset) = state.reset.known() {
-            slot.push(Entry::Reset(Some(Duration::from_secs(reset)), AFTER));
+        if let Ok(Some(reset)) = reset {
+            slot.push(Entry::Reset(Some(reset), AFTER));
         }
     }
 }

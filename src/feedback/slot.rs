@@ -19,6 +19,10 @@ pub(super) struct Slot<'a> {
     pub(super) windows: &'a [Duration],
     /// The window that tells this slot from others of its label, where one value lists several.
     pub(super) key: Option<Duration>,
+    /// The field that says what is left.
+    pub(super) left_by: &'a str,
+    /// The limit says how fast, not how much.
+    pub(super) is_rate: bool,
     /// Known only by ordinary words; see [`FieldName::loose`](super::name::FieldName::loose).
     pub(super) loose: bool,
     /// At least one value was read, if only the sentinel for "unknown".
@@ -71,12 +75,22 @@ impl<'a> Slot<'a> {
             window: None,
             windows: &[],
             key: None,
+            left_by: "",
+            is_rate: false,
             loose,
             heard: false,
             first: Place::default(),
             more: Vec::new(),
             counts: [0; ROLES],
         }
+    }
+
+    /// Takes the next count of its role, which `field` gives.
+    pub(super) fn count(&mut self, field: &'a str, role: Role, value: Option<u64>) {
+        if role == Role::Remaining {
+            self.left_by = field;
+        }
+        self.push(Self::role_entry(role, value));
     }
 
     /// Takes the next value of its role.
@@ -139,6 +153,10 @@ impl<'a> Slot<'a> {
         if self.windows.is_empty() {
             self.windows = other.windows;
         }
+        if self.left_by.is_empty() {
+            self.left_by = other.left_by;
+        }
+        self.is_rate |= other.is_rate;
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count += more;
         }
@@ -239,6 +257,13 @@ impl<'a> Slot<'a> {
             return true;
         }
         most > 1 && times(most) >= 2 && times(most) + times(0) == ROLES
+    }
+
+    /// The largest limit that came, if all values are one budget: a burst beside a rate.
+    pub(super) fn largest_limit(&self) -> Option<u64> {
+        let places = std::iter::once(&self.first).chain(&self.more);
+        let limits = places.filter_map(|place| place.limit);
+        limits.max().filter(|_| !self.is_joined())
     }
 
     /// All values as one budget: the least that is left and the latest reset, so that no reading is later refuted.

@@ -7,7 +7,7 @@ use super::number::Decimal;
 use super::pairs::pairs;
 use super::sheet::Sheet;
 use super::slot::{AFTER, Entry, Slot};
-use super::value::{MAX_VALUE, TimeForm, read_count, trim};
+use super::value::{MAX_VALUE, TimeForm, believable, read_count, trim};
 use super::words::Role;
 use super::{Fault, Meaning, Rule, Unit};
 
@@ -20,6 +20,7 @@ const MAX_MEMBERS: usize = 16;
 /// Where a rule puts what it reads.
 #[derive(Debug, Clone, Copy)]
 struct Place<'a> {
+    field: &'a str,
     family: &'a str,
     label: Label<'a>,
     unit: Option<Unit>,
@@ -96,10 +97,7 @@ impl<'a> Sheet<'a> {
                 self.per_window(place, Role::Used, item)
             }),
             Meaning::Holds => members(text, &[','], |item| self.category_hold(place, item)),
-            Meaning::Percents => {
-                self.percents(place, text);
-                Ok(())
-            }
+            Meaning::Percents => self.percents(place, text),
             _ => Ok(()),
         }
     }
@@ -132,7 +130,9 @@ impl<'a> Sheet<'a> {
     fn grouped(&mut self, place: Place<'a>, role: Role, text: &str) -> Result<(), Fault> {
         let digits: Vec<u8> = text.bytes().filter(|&byte| byte != b',').collect();
         let value = read_count(&digits, role)?;
-        self.push(place, place.label, None, [Slot::role_entry(role, value)]);
+        if let Some(slot) = self.target(place, place.label, None) {
+            slot.count(place.field, role, value);
+        }
         Ok(())
     }
 
@@ -148,13 +148,12 @@ impl<'a> Sheet<'a> {
             (rate.whole, Duration::from_secs(1))
         } else {
             let nanos = (BILLION * BILLION).div_ceil(billionths);
-            (
-                1,
-                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)),
-            )
+            let window = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+            (1, believable(window)?)
         };
         if let Some(slot) = self.target(place, place.label, None) {
             slot.window = Some(window);
+            slot.is_rate = true;
             slot.push(Entry::Limit(Some(limit)));
         }
         Ok(())
@@ -178,7 +177,7 @@ impl<'a> Sheet<'a> {
     /// `100:120`: a count and its window in seconds.
     fn per_window(&mut self, place: Place<'a>, role: Role, item: &str) -> Result<(), Fault> {
         let (count, window) = item.split_once(':').ok_or(Fault::NotACount)?;
-        let window = Decimal::parse(window.trim().as_bytes())?.duration(1);
+        let window = believable(Decimal::parse(window.trim().as_bytes())?.duration(1))?;
         if window.is_zero() {
             return Err(Fault::NotATime);
         }
@@ -208,7 +207,7 @@ impl<'a> Sheet<'a> {
         Ok(())
     }
 
-    fn percents(&mut self, place: Place<'a>, text: &'a str) {
+    fn percents(&mut self, place: Place<'a>, text: &'a str) -> Result<(), Fault> {
         let place = Place {
             unit: Some(Unit::Percent),
             ..place
@@ -234,11 +233,13 @@ impl<'a> Sheet<'a> {
                 spent.push(label);
             }
         }
+        let regained = believable(regained)?;
         if !regained.is_zero() {
             spent.into_iter().for_each(|label| {
                 self.push(place, label, None, [Entry::Reset(Some(regained), AFTER)])
             });
         }
+        Ok(())
     }
 }
 
@@ -280,6 +281,7 @@ fn place<'a>(rule: &'a Rule, field: &'a str, star: &'a str) -> Place<'a> {
         (None, None) => extended(Label::default(), star),
     };
     Place {
+        field,
         family: known.map_or(FAMILY, |known| known.family),
         label,
         unit: rule.unit,

@@ -10,11 +10,11 @@ use std::time::{Duration, SystemTime};
 use http::HeaderMap;
 use http::header::DATE;
 
-use super::Fault;
 use super::date::{MAX_DATE, Moment, http_date, iso_8601};
 use super::duration::go_duration;
 use super::number::Decimal;
 use super::words::Role;
+use super::{Fault, MAX_WINDOW};
 
 /// How a time is written in a field, where a [`Dialect`](super::Dialect) knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -42,9 +42,6 @@ pub(super) struct Clock<'a> {
     zero: OnceCell<Moment>,
 }
 
-/// An epoch is believed only this near: a wrong unit or a wrong field lands decades away.
-const BELIEVABLE: Duration = Duration::from_secs(366 * 86_400);
-
 /// The smallest number taken for an epoch; it is 2001 as seconds, and 31 years as a delay.
 const EPOCH_SECONDS: u64 = 1_000_000_000;
 
@@ -59,18 +56,10 @@ impl<'a> Clock<'a> {
 
     /// Reads a budget's reset as a delay.
     pub(super) fn reset(&self, text: &[u8], form: TimeForm) -> Result<Duration, Fault> {
-        match self.when(text, form)? {
-            When::Delta(delta) => Ok(delta),
-            When::At(at) => Ok(self.zero().until(at)),
-            When::Epoch { at, .. } => {
-                let wait = self.zero().until(at);
-                if wait > BELIEVABLE {
-                    Err(Fault::Implausible)
-                } else {
-                    Ok(wait)
-                }
-            }
-        }
+        believable(match self.when(text, form)? {
+            When::Delta(delta) => delta,
+            When::At(at) | When::Epoch { at, .. } => self.zero().until(at),
+        })
     }
 
     /// Reads an explicit hold as a delay. A number that is no believable epoch is taken at its word, which is over-long.
@@ -80,7 +69,7 @@ impl<'a> Clock<'a> {
             When::At(at) => self.zero().until(at),
             When::Epoch { at, taken } => {
                 let wait = self.zero().until(at);
-                if wait > BELIEVABLE || at.until(self.zero()) > BELIEVABLE {
+                if wait > MAX_WINDOW || at.until(self.zero()) > MAX_WINDOW {
                     taken
                 } else {
                     wait
@@ -126,6 +115,15 @@ impl<'a> Clock<'a> {
         iso_8601(text)
             .or_else(|| http_date(text, self.now))
             .map(When::At)
+    }
+}
+
+/// A reset or the length of a window, if there can be such a one.
+pub(super) fn believable(time: Duration) -> Result<Duration, Fault> {
+    if time > MAX_WINDOW {
+        Err(Fault::Implausible)
+    } else {
+        Ok(time)
     }
 }
 
@@ -244,21 +242,34 @@ mod tests {
         }
         assert_eq!(reset("1372699625"), Ok(Duration::ZERO), "a second ago");
         assert_eq!(reset("0"), Ok(Duration::ZERO), "no delay, not 1970");
-        assert_eq!(reset("999999999"), Ok(Duration::from_secs(999_999_999)));
     }
 
+    /// In whatever form and unit: `150933900` is what the documentation of a public API shows.
     #[test]
-    fn an_instant_years_ahead_is_no_reset_but_a_long_hold() {
+    fn a_time_years_ahead_is_no_reset_but_a_long_hold() {
         let headers = HeaderMap::new();
         let clock = Clock::new(&headers, &now);
-        for text in ["2538078577", "99999999999", "99999999999999999999"] {
-            assert_eq!(
-                clock.reset(text.as_bytes(), TimeForm::Auto),
-                Err(Fault::Implausible),
-                "{text}"
-            );
+        for form in [TimeForm::Auto, TimeForm::Seconds, TimeForm::Millis] {
+            for text in [
+                "99999999999999999999",
+                "9601h",
+                "401d",
+                "2014-08-06T17:27:06Z",
+                "Fri, 31 Dec 9999 23:59:59 GMT",
+            ] {
+                let reset = clock.reset(text.as_bytes(), form);
+                assert_eq!(reset, Err(Fault::Implausible), "{text}");
+                let hold = clock.hold(text.as_bytes(), form).unwrap();
+                assert!(hold > MAX_WINDOW, "{text}");
+            }
+        }
+        for text in ["34560001", "150933900", "999999999", "2538078577"] {
+            assert_eq!(reset(text), Err(Fault::Implausible), "{text}");
             let hold = clock.hold(text.as_bytes(), TimeForm::Auto).unwrap();
-            assert!(hold >= Duration::from_secs(2_538_078_577), "{text}");
+            assert!(hold > MAX_WINDOW, "{text}");
+        }
+        for text in ["34560000", "400d", "2014-08-05T17:27:06Z"] {
+            assert_eq!(reset(text), Ok(MAX_WINDOW), "{text}");
         }
     }
 
@@ -285,8 +296,8 @@ mod tests {
             Ok(Duration::from_secs(600))
         );
         assert_eq!(
-            clock.reset(b"5000000000", TimeForm::Seconds),
-            Ok(Duration::from_secs(5_000_000_000))
+            clock.hold(b"1372699696", TimeForm::Seconds),
+            Ok(Duration::from_secs(1_372_699_696))
         );
         assert_eq!(
             clock.reset(b"2013-07-01T17:27:36Z", TimeForm::Millis),

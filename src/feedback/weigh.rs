@@ -10,14 +10,59 @@ use super::{Budget, Fault, MAX_BUDGETS, Unit};
 
 /// A budget that may turn out to be another's twin.
 #[derive(Debug)]
-struct Candidate {
+struct Candidate<'a> {
     budget: Budget,
     /// The names of its fields say nothing about what is counted.
     plain: bool,
+    /// The field that says what is left.
+    left_by: &'a str,
+    /// So much can be left at most, where the limit is not the most there is.
+    room: u64,
+}
+
+impl<'a> Candidate<'a> {
+    fn of(budget: Budget, left_by: &'a str) -> Self {
+        Self {
+            budget,
+            plain: false,
+            left_by,
+            room: 0,
+        }
+    }
+
+    fn of_slot<'s>(slot: &'s Slot<'a>) -> impl Iterator<Item = Self> + use<'a, 's> {
+        let room = match slot.largest_limit() {
+            _ if slot.is_rate => u64::MAX,
+            limit => limit.unwrap_or_default(),
+        };
+        slot.budgets().map(move |budget| Self {
+            plain: slot.label.is_empty(),
+            room,
+            ..Self::of(budget, slot.left_by)
+        })
+    }
+
+    /// More is left than there can be. Some servers show a bucket by its rate and what it still holds: limit 20, 99 left,
+    /// reset 1. That is right, and where it is not, it is over in a second.
+    fn overflows(&self) -> bool {
+        let Budget {
+            limit,
+            remaining,
+            reset,
+            window,
+            ..
+        } = self.budget;
+        let is_bucket = reset.is_some_and(|reset| reset <= SECOND)
+            && window.is_none_or(|window| window <= SECOND);
+        let most = limit.map(|limit| limit.max(self.room));
+        remaining.zip(most).is_some_and(|(left, most)| left > most) && !is_bucket
+    }
 }
 
 /// Two resets of one instant can differ by the grain of `Date`, once in each direction.
 const TWIN_SLACK: Duration = Duration::from_secs(2);
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// The budgets of a closed sheet, spent ones first if there are too many to keep.
 pub(super) fn budgets(sheet: &mut Sheet<'_>) -> Vec<Budget> {
@@ -26,13 +71,15 @@ pub(super) fn budgets(sheet: &mut Sheet<'_>) -> Vec<Budget> {
     match sheet.slots.as_slice() {
         [] if alone => return Vec::new(),
         // The commonest case has nothing to be weighed against.
-        [slot] if alone && is_budget(slot) && !slot.is_joined() => return slot.budgets().collect(),
+        [slot] if alone && is_budget(slot) && !slot.is_joined() => {
+            let candidates = Candidate::of_slot(slot).collect();
+            return bounded(candidates, sheet);
+        }
         _ => complete(&mut sheet.slots),
     }
-    let mut candidates: Vec<Candidate> = Vec::with_capacity(sheet.slots.len());
+    let mut candidates: Vec<Candidate<'_>> = Vec::with_capacity(sheet.slots.len());
     for slot in sheet.slots.iter().filter(|slot| is_budget(slot)) {
-        let plain = slot.label.is_empty();
-        candidates.extend(slot.budgets().map(|budget| Candidate { budget, plain }));
+        candidates.extend(Candidate::of_slot(slot));
     }
     structured(sheet, &mut candidates);
     if !sheet.policies.is_empty() {
@@ -43,10 +90,24 @@ pub(super) fn budgets(sheet: &mut Sheet<'_>) -> Vec<Budget> {
         candidates.sort_by_key(|candidate| !candidate.budget.is_spent());
         candidates.truncate(MAX_BUDGETS);
     }
-    candidates
-        .into_iter()
-        .map(|candidate| candidate.budget)
-        .collect()
+    bounded(candidates, sheet)
+}
+
+/// The budgets, none with more left than there can be.
+fn bounded(candidates: Vec<Candidate<'_>>, sheet: &mut Sheet<'_>) -> Vec<Budget> {
+    let budget = |mut candidate: Candidate<'_>| {
+        if candidate.overflows() {
+            sheet.fault(candidate.left_by, Fault::AboveLimit);
+            let budget = &mut candidate.budget;
+            match budget.limit {
+                // To take it at its word would hold everybody for one wrong field.
+                Some(0) => budget.limit = None,
+                limit => budget.remaining = limit,
+            }
+        }
+        candidate.budget
+    };
+    candidates.into_iter().map(budget).collect()
 }
 
 fn is_budget(slot: &Slot<'_>) -> bool {
@@ -83,7 +144,7 @@ fn complete(slots: &mut [Slot<'_>]) {
     }
 }
 
-fn structured(sheet: &mut Sheet<'_>, candidates: &mut Vec<Candidate>) {
+fn structured(sheet: &mut Sheet<'_>, candidates: &mut Vec<Candidate<'_>>) {
     let policies = sheet.policy_field.take();
     let states = sheet.state_field.take();
     if policies.is_empty() && states.is_empty() {
@@ -94,23 +155,31 @@ fn structured(sheet: &mut Sheet<'_>, candidates: &mut Vec<Candidate>) {
         .partition(|policy| policy.number.is_some());
     nameless
         .iter()
-        .for_each(|policy| sheet.policy(policy, &Label::default()));
-    let budgets =
-        ratelimit::named_budgets(named, states, |field| sheet.fault(field, Fault::Incomplete));
-    candidates.extend(budgets.into_iter().map(|budget| Candidate {
-        budget,
-        plain: false,
-    }));
+        .for_each(|policy| sheet.policy(ratelimit::POLICY, policy, &Label::default()));
+    let budgets = ratelimit::named_budgets(named, states, |field, fault| {
+        sheet.fault(field, fault);
+    });
+    let candidate = |budget| Candidate::of(budget, ratelimit::STATE);
+    candidates.extend(budgets.into_iter().map(candidate));
 }
 
 /// Gives each plain counter without a window the policy of its quota. The policies left over become budgets of their own:
 /// a dynamic limit has no policy of its size, only the tightest policy is shown with a counter, and where names tell, the
 /// search for twins finds the counter.
-fn place(mut policies: Vec<Policy<'_>>, candidates: &mut Vec<Candidate>) {
+fn place(mut policies: Vec<Policy<'_>>, candidates: &mut Vec<Candidate<'_>>) {
+    // The counter may be that of another policy than the one whose limit stands beside it.
+    let unlabelled = policies.iter().filter(|policy| policy.label.is_empty());
+    let largest = unlabelled
+        .map(|policy| policy.quota)
+        .max()
+        .unwrap_or_default();
+    for candidate in candidates.iter_mut().filter(|candidate| candidate.plain) {
+        candidate.room = candidate.room.max(largest);
+    }
     let windowless = candidates
         .iter_mut()
         .filter(|candidate| candidate.budget.window.is_none());
-    for Candidate { budget, plain } in windowless {
+    for Candidate { budget, plain, .. } in windowless {
         let fits = |policy: &Policy<'_>| {
             *plain && policy.label.is_empty() && budget.limit == Some(policy.quota)
         };
@@ -145,15 +214,12 @@ fn place(mut policies: Vec<Policy<'_>>, candidates: &mut Vec<Candidate>) {
             window: policy.window,
             ..Budget::default()
         };
-        Candidate {
-            budget,
-            plain: false,
-        }
+        Candidate::of(budget, "")
     }));
 }
 
 /// Makes one of every two candidates that show one budget, in the place of the earlier.
-fn join_twins(candidates: &mut Vec<Candidate>) {
+fn join_twins(candidates: &mut Vec<Candidate<'_>>) {
     let mut later = 1;
     while later < candidates.len() {
         let (before, rest) = candidates.split_at(later);
@@ -168,6 +234,10 @@ fn join_twins(candidates: &mut Vec<Candidate>) {
         };
         let candidate = candidates.remove(later);
         if let Some(other) = candidates.get_mut(twin) {
+            if other.budget.remaining.is_none() {
+                other.left_by = candidate.left_by;
+            }
+            other.room = other.room.max(candidate.room);
             join(&mut other.budget, candidate.budget);
         }
     }

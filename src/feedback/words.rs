@@ -1,6 +1,6 @@
 //! The vocabulary of rate field names.
 
-use super::duration::{WindowWord, window_word};
+use super::duration::{WindowWord, number_of, per_window, window_word};
 use super::value::TimeForm;
 
 /// What a field gives about a budget.
@@ -34,7 +34,7 @@ pub(super) enum Role {
 pub(super) struct Found<'a> {
     pub(super) role: Role,
     pub(super) index: usize,
-    /// What stands before the role in its own word: `daily` in `dailylimit`.
+    /// What stands beside the role in its own word: `daily` in `dailylimit`, `perhour` in `limitperhour`.
     pub(super) glued: &'a str,
     /// How many words after the role belong to it.
     pub(super) qualifiers: usize,
@@ -45,7 +45,7 @@ pub(super) struct Found<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unnamed {
     Role(Role),
-    /// Nothing but a window, whose limit it is (`-daily`).
+    /// A window, whose limit it is (`-daily`, `-requests-per-minute`).
     Window,
 }
 
@@ -169,6 +169,8 @@ pub(super) fn role<'a>(words: &[&'a str]) -> Option<Found<'a>> {
             form: TimeForm::Auto,
         });
     }
+    // `requests-left-per-day` ends like `requests-left`.
+    let words = without_window(words).unwrap_or(words);
     let index = words.len().checked_sub(1)?;
     let role = weak(words.last()?)?;
     Some(Found {
@@ -200,9 +202,23 @@ pub(super) fn unnamed(words: &[&str]) -> Option<Unnamed> {
         [word] if window_word(word, || None).is_some() => {
             return Some(Unnamed::Window);
         }
+        // `requests-per-minute`: so many in a window is a limit.
+        _ if without_window(words).is_some() => return Some(Unnamed::Window),
         _ => return None,
     };
     Some(Unnamed::Role(role))
+}
+
+/// The words before a window that is written out at the end, as `per-minute`, `per-10-seconds` or `perminute`.
+fn without_window<'w, 'a>(words: &'w [&'a str]) -> Option<&'w [&'a str]> {
+    let (window, before) = words.split_last()?;
+    let is_window = |count| window_word(window, || count).is_some();
+    match before {
+        _ if per_window(window).is_some() && is_window(None) => Some(before),
+        [before @ .., "per"] if is_window(None) => Some(before),
+        [before @ .., "per", count] if is_window(Some(number_of(count)?)) => Some(before),
+        _ => None,
+    }
 }
 
 /// The rank of `-scope`, which also says whom a refusal concerns.
@@ -258,8 +274,13 @@ pub(super) fn is_time(role: Role) -> bool {
     )
 }
 
-/// A role at the end of a longer word.
+/// A role at the end of a longer word, or before a window: `limitperhour`.
 fn glued(word: &str) -> Option<(Role, &str)> {
+    if let Some((front, _)) = per_window(word).filter(|_| window_word(word, || None).is_some())
+        && let Some(role) = whole(front)
+    {
+        return Some((role, word.get(front.len()..)?));
+    }
     let (front, role) = if let Some(front) = word.strip_suffix("limit") {
         (front, Role::Limit)
     } else if let Some(front) = word.strip_suffix("remaining") {
