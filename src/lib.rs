@@ -45,10 +45,12 @@
 //! |---|---|
 //! | 429, or 503, 403, 418, 420 with `Retry-After`, or gRPC status 8 in the head | pause for the time it names |
 //! | the same without a usable time, but with a reset | pause until the reset |
-//! | the same with neither | pause, longer each time while nothing is accepted; then one request tests the server before others follow |
+//! | the same with neither | pause, longer each time while nothing is accepted |
+//! | any of these | after the pause one request tests the server before others follow; named pauses grow too once three in a row were in vain |
 //! | refusals, with or without a time | settle just under the rate at which the server accepts, and probe now and then for more ([`Adapt`]) |
 //! | nothing left until a reset, on any status | pause until the reset |
-//! | so much left until a reset | spend it evenly ([`Spend`]), counting requests under way as used |
+//! | so much left until a reset | spread it over that time, or over a minute if that is shorter ([`Spend`]), counting requests under way as used |
+//! | a window whose size is known has ended | no more than that leaves in the next one, until an answer speaks of it |
 //! | `Retry-After` on 2xx or 3xx, other errors, fields that make no sense | nothing; unreadable fields are counted and recorded |
 //!
 //! Which fields are read, and how, is in [`feedback`]. A [classifier](ThrottleLayer::classify) can change what was read.

@@ -19,7 +19,8 @@ use crate::{
 ///
 /// - *inside* retries and redirects, so that every attempt and every hop pays and is seen. Outside them, an operation pays once,
 ///   however many requests it makes, and the refusals in between are not noticed.
-/// - inside a timeout that should cover waiting in line; outside one that should cover only the request.
+/// - a timeout, on either side, covers the request only: tower's `Timeout` starts with `call`, and the wait in line is in `poll_ready`.
+///   Bound that wait with [`max_wait`](Self::max_wait), or put both into a future of your own: `timeout(limit, service.oneshot(request))`.
 #[derive(Debug, Clone)]
 pub struct ThrottleLayer {
     limiter: Limiter,

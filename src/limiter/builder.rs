@@ -14,7 +14,7 @@ use crate::engine::{Adapt, Backoff, Config, ConfigError, Engine, Learned, Quota,
 /// | [`quota`](Self::quota) | none: it must be given |
 /// | [`max_wait`](Self::max_wait), [`max_queue`](Self::max_queue) | no bound |
 /// | [`max_pause`](Self::max_pause) | 1 hour |
-/// | [`spend`](Self::spend) | [`Spend::Evenly`] |
+/// | [`spend`](Self::spend) | [`Spend::Horizon`] of 60 s |
 /// | [`adapt`](Self::adapt) | [`Adapt::On`] |
 /// | [`backoff`](Self::backoff) | from the rate, at most 1 s; cap 60 s |
 /// | [`learned`](Self::learned) | nothing |

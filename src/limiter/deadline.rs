@@ -7,8 +7,9 @@ use tokio::time::Instant;
 /// A request whose turn comes later is refused as soon as that is known, at the latest at that time
 /// ([`is_wait_too_long`](crate::Error::is_wait_too_long), [`is_timeout`](crate::Error::is_timeout)), and takes nothing.
 ///
-/// With [`ThrottleLayer`](crate::ThrottleLayer) the wait in line is over before the request is known: what is seen is whether the time has
-/// passed, and any wait after that. Bound the wait in line by [`max_wait`](crate::ThrottleLayer::max_wait).
+/// With [`ThrottleLayer`](crate::ThrottleLayer) the wait in line is over before the request is known: a request with a deadline of 500 ms
+/// behind a wait of 5 s is refused after 5 s. What is seen is whether the time has passed, and any wait after that. Bound the wait in
+/// line by [`max_wait`](crate::ThrottleLayer::max_wait).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Deadline(Instant);
 

@@ -38,7 +38,7 @@ const MAX_KEYS: usize = 100_000;
 /// | [`overflow`](Self::overflow) | [`Overflow::Refuse`] |
 /// | [`max_wait`](Self::max_wait), [`max_queue`](Self::max_queue) | no bound |
 /// | [`max_pause`](Self::max_pause) | 1 hour |
-/// | [`spend`](Self::spend) | [`Spend::Evenly`] |
+/// | [`spend`](Self::spend) | [`Spend::Horizon`] of 60 s |
 /// | [`adapt`](Self::adapt) | [`Adapt::On`] |
 /// | [`backoff`](Self::backoff) | from the rate, at most 1 s; cap 60 s |
 #[must_use = "a builder does nothing until it is built"]
