@@ -48,7 +48,7 @@ use progress::Progress;
 use summary::Summary;
 use tower::{ServiceBuilder, retry::RetryLayer};
 use tower_http::set_header::SetRequestHeaderLayer;
-use tower_throttle::{Limiter, Quota, ThrottleLayer};
+use tower_throttle::{Limiter, Quota, Spend, ThrottleLayer};
 use trail::Trail;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -65,6 +65,7 @@ async fn run(args: Args) -> Result<Summary, Error> {
     let limiter = Limiter::builder()
         .name("grants")
         .quota("search", quota)
+        .spend(Spend::Evenly)
         .audit(trail.journal().clone())
         .build()?;
     let throttle = ThrottleLayer::new(limiter.clone());

@@ -98,7 +98,7 @@ mod head;
 
 pub use client::{KeyedThrottle, KeyedThrottleLayer, Pacing, Throttle, ThrottleLayer};
 pub use engine::{Adapt, Cause, ConfigError, Learned, Priority, Quota, Spend, WaitReason};
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use head::{RequestHead, ResponseHead};
 pub use limiter::keyed::{KeyedBuilder, KeyedLimiter, KeyedPermit, KeyedSnapshot, Overflow};
 pub use limiter::{Cost, Deadline, Limiter, LimiterBuilder, Permit, Regime, Snapshot};

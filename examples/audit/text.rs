@@ -74,7 +74,7 @@ pub(crate) const fn refusal(refusal: Refusal) -> &'static str {
         Refusal::WouldWait(_) => "the wait would have been too long",
         Refusal::QueueFull(_) => "the line was full",
         Refusal::Paused(_) => "the server's pause was too long",
-        Refusal::TimedOut => "its patience ended in line",
+        Refusal::TimedOut(_) => "its patience ended in line",
         _ => "another reason",
     }
 }

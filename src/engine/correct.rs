@@ -142,10 +142,51 @@ impl Engine {
         self.clamp();
         if self.tolerate_pause(None).is_err() {
             self.eject(Ejected::Paused);
+        } else {
+            self.eject_hopeless(until);
         }
         // What was set aside for some is there for others when the pause ends.
         self.retime();
         Some(pause)
+    }
+
+    /// Those whose patience ends before a pause that lasts until then need not sit it out. All in line are looked at only if there may be
+    /// such a one: a pause may be extended by every answer.
+    fn eject_hopeless(&mut self, until: Time) {
+        if self.soonest >= until {
+            return;
+        }
+        self.soonest = Time::MAX;
+        for priority in self.line.waiting() {
+            let mut next = self.tickets.front(&self.line.class(priority).list);
+            while let Some(id) = next {
+                next = self.tickets.next(id);
+                let Some(ticket) = self.tickets.get(id) else {
+                    break;
+                };
+                if ticket.deadline >= until {
+                    self.soonest = self.soonest.min(ticket.deadline);
+                    continue;
+                }
+                let costs = ticket.costs;
+                let class = self.line.class_mut(priority);
+                self.tickets.unlink(&mut class.list, id);
+                class.cost = class.cost.minus(&costs);
+                self.gaps = true;
+                self.set_state(id, State::Refused(Ejected::Hopeless));
+                self.woken.push_back(id);
+            }
+        }
+    }
+
+    /// Whether patience until `deadline` ends in the pause under way.
+    pub(super) fn is_hopeless(&self, deadline: Time) -> bool {
+        (self.pause()).is_some_and(|pause| pause.cause != Cause::Trial && deadline < pause.until)
+    }
+
+    /// What is left of the pause under way.
+    pub(super) fn pause_left(&self) -> Duration {
+        (self.pause()).map_or(Duration::ZERO, |pause| pause.until.since(self.now))
     }
 
     /// A request has just left. Its answer is waited for if it is the first after a refused pause.

@@ -104,6 +104,7 @@ impl Engine {
             .get(id)
             .expect("a ticket is queued right after it was made");
         let (costs, priority) = (ticket.costs, ticket.priority);
+        self.soonest = self.soonest.min(ticket.deadline);
         self.line.joining(priority);
         let class = self.line.class_mut(priority);
         // Numbers grow along the line.
@@ -125,7 +126,7 @@ impl Engine {
         if ticket.state != State::Revoked {
             return;
         }
-        let (costs, priority) = (ticket.costs, ticket.priority);
+        let (costs, priority, deadline) = (ticket.costs, ticket.priority, ticket.deadline);
         let base = self.passed(priority);
         if let Some(ticket) = self.tickets.get_mut(id) {
             ticket.queued_through = base;
@@ -140,8 +141,11 @@ impl Engine {
             self.set_state(id, State::Refused(Ejected::TooExpensive { cost, burst }));
         } else if self.tolerate_pause(None).is_err() {
             self.set_state(id, State::Refused(Ejected::Paused));
+        } else if self.is_hopeless(deadline) {
+            self.set_state(id, State::Refused(Ejected::Hopeless));
         } else {
             self.set_state(id, State::Waiting);
+            self.soonest = self.soonest.min(deadline);
             self.line.joining(priority);
             let class = self.line.class_mut(priority);
             class.cost = class.cost.plus(&costs);
@@ -299,10 +303,8 @@ impl Engine {
         match why {
             Ejected::Closed => Refusal::Closed,
             Ejected::TooExpensive { cost, burst } => Refusal::TooExpensive { cost, burst },
-            Ejected::Paused => Refusal::Paused(
-                self.pause()
-                    .map_or(Duration::ZERO, |pause| pause.until.since(self.now)),
-            ),
+            Ejected::Paused => Refusal::Paused(self.pause_left()),
+            Ejected::Hopeless => Refusal::WouldWait(self.pause_left()),
         }
     }
 

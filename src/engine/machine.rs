@@ -57,6 +57,8 @@ pub struct Engine {
     /// Somebody left from the middle of the line, so those behind know too late an instant.
     pub(super) gaps: bool,
     pub(super) closed: bool,
+    /// No caller in line has less patience than until then.
+    pub(super) soonest: Time,
     /// The application holds everything back.
     pub(super) halted: bool,
     /// Requests that would have waited, had it been enforced.
@@ -106,6 +108,7 @@ impl Engine {
             sent: 0,
             gaps: false,
             closed: false,
+            soonest: Time::MAX,
             halted: false,
             would_wait: 0,
             woken: VecDeque::new(),
@@ -193,8 +196,9 @@ impl Engine {
                 Poll::Refused(refusal)
             }
             _ if ticket.deadline <= self.now => {
+                let wait = self.turn_of(ticket).since(self.now);
                 self.leave(id);
-                Poll::Refused(Refusal::TimedOut)
+                Poll::Refused(Refusal::TimedOut(wait))
             }
             _ => {
                 let until = self.turn_of(ticket).min(ticket.deadline);
@@ -217,19 +221,18 @@ impl Engine {
         if ticket.state == State::Passed {
             return None;
         }
+        ticket.deadline = ticket.deadline.min(deadline);
+        let ticket = self.tickets.get(id)?;
+        // As if it were the first in line, which it mostly is.
+        let turn = match ticket.state {
+            State::Waiting => self.due(&Sums::NONE.plus(&ticket.costs)),
+            _ => now,
+        };
         let refusal = if deadline <= now {
-            Refusal::TimedOut
+            Refusal::TimedOut(turn.since(now))
+        } else if turn <= deadline {
+            return None;
         } else {
-            ticket.deadline = ticket.deadline.min(deadline);
-            let ticket = self.tickets.get(id)?;
-            // As if it were the first in line, which it mostly is.
-            let turn = match ticket.state {
-                State::Waiting => self.due(&Sums::NONE.plus(&ticket.costs)),
-                _ => now,
-            };
-            if turn <= deadline {
-                return None;
-            }
             Refusal::WouldWait(turn.since(now))
         };
         self.leave(id);

@@ -97,8 +97,8 @@ pub enum Refusal {
     QueueFull(Duration),
     /// The server asked for a pause longer than is tolerated; what is left of it.
     Paused(Duration),
-    /// The caller's patience ended while it waited.
-    TimedOut,
+    /// The caller's patience ended while it waited; how much longer it would have had to wait.
+    TimedOut(Duration),
 }
 
 /// A caller that left before it was served.

@@ -44,6 +44,8 @@ pub(super) enum State {
 pub(super) enum Ejected {
     Closed,
     Paused,
+    /// A pause lasts longer than its patience.
+    Hopeless,
     /// The burst has been lowered.
     TooExpensive {
         cost: u32,

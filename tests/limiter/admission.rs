@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use tokio::sync::Barrier;
-use tower_throttle::{Limiter, Quota};
+use tower_throttle::{ErrorKind, Limiter, Quota};
 
 use crate::support::{GRAIN, Timeline, assert_times, secs};
 
@@ -140,4 +140,59 @@ async fn a_large_cost_is_served_in_its_turn() {
     for (index, task) in small.into_iter().enumerate() {
         assert_times(&[task.await.unwrap()], &[1.1 + 0.1 * index as f64]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_whose_patience_ends_in_a_pause_is_told_at_once_how_long_that_lasts() {
+    let limiter = Limiter::new(Quota::per_second(1)).unwrap();
+    limiter.acquire(1).await.unwrap();
+    let short = tokio::spawn(limiter.acquire_timeout(1, Duration::from_secs(20)));
+    let long = tokio::spawn(limiter.acquire_timeout(1, Duration::from_secs(70)));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    limiter.penalize(Duration::from_secs(60));
+    let told = tokio::time::Instant::now();
+    let error = short.await.unwrap().unwrap_err();
+    assert_eq!(told.elapsed(), Duration::ZERO);
+    assert_eq!(error.kind(), ErrorKind::WaitTooLong);
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(60)));
+    // As a newcomer with the same patience is.
+    let newcomer = limiter.acquire_timeout(1, Duration::from_secs(20)).await;
+    assert_eq!(newcomer.unwrap_err().kind(), error.kind());
+    let permit = long.await.unwrap().unwrap();
+    assert_eq!(permit.waited().as_secs(), 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_gives_up_is_told_how_much_longer_it_would_have_been() {
+    let limiter = Limiter::new(Quota::per_second(1).burst(4)).unwrap();
+    limiter.acquire(4).await.unwrap();
+    let first = tokio::spawn(limiter.acquire(1));
+    tokio::task::yield_now().await;
+    let second = tokio::spawn(limiter.acquire_timeout(1, Duration::from_millis(2_500)));
+    tokio::task::yield_now().await;
+    // The rate falls while it waits.
+    limiter
+        .set_quota("quota", Quota::new(1, Duration::from_secs(10)).burst(4))
+        .unwrap();
+    let error = second.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    assert!(
+        error.retry_after().unwrap() > Duration::from_secs(10),
+        "{:?}",
+        error.retry_after()
+    );
+    first.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_told_a_time_while_the_application_holds_all_back() {
+    let limiter = Limiter::new(Quota::per_second(1)).unwrap();
+    limiter.pause();
+    let error = limiter.try_acquire(1).unwrap_err();
+    assert_eq!(error.retry_after(), None, "{error}");
+    let error = limiter
+        .acquire_timeout(1, Duration::from_secs(1))
+        .await
+        .unwrap_err();
+    assert_eq!(error.retry_after(), None, "{error}");
 }

@@ -82,7 +82,7 @@ async fn a_timeout_refuses_at_once_what_it_cannot_reach() {
     assert_times(&[time.now()], &[1.0]);
 }
 
-/// The wait was to be 1 s, a pause made it longer: the caller hears at its deadline, and leaves nothing behind.
+/// The wait was to be 1 s, a lower rate made it longer: the caller hears at its deadline, and leaves nothing behind.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_ends_a_wait_that_became_longer() {
     let limiter = Limiter::new(Quota::per_second(1)).unwrap();
@@ -96,7 +96,7 @@ async fn a_timeout_ends_a_wait_that_became_longer() {
         }
     });
     time.at(0.5).await;
-    limiter.penalize(secs(10.0));
+    (limiter.set_quota("quota", Quota::new(1, secs(10.0)))).unwrap();
     let (at, error) = waiting.await.unwrap();
     assert!(error.is_timeout());
     assert_times(&[at], &[2.0]);

@@ -491,9 +491,14 @@ impl Trace {
         let caller = self.callers.swap_remove(index);
         match refusal {
             Refusal::Closed => assert!(self.closed),
-            Refusal::TimedOut => assert!(caller.deadline <= self.now, "refused too early"),
+            Refusal::TimedOut(_) => assert!(caller.deadline <= self.now, "refused too early"),
             // The pause may have ended since, if nobody asked.
             Refusal::Paused(left) => {
+                assert!(left.as_nanos() <= u128::from(self.paused_until.saturating_sub(self.now)));
+            }
+            // One that its patience does not outlast.
+            Refusal::WouldWait(left) => {
+                assert!(caller.deadline < self.paused_until, "refused too early");
                 assert!(left.as_nanos() <= u128::from(self.paused_until.saturating_sub(self.now)));
             }
             other => panic!("refused while waiting: {other:?}"),
