@@ -651,6 +651,11 @@ impl Trace {
                 .iter_mut()
                 .for_each(|caller| caller.waits = false);
         }
+        // Who was told to leave stands in line no more.
+        let (mut probe, now) = (engine.clone(), self.time());
+        for caller in &mut self.callers {
+            caller.waits &= !matches!(probe.poll(now, caller.ticket), Poll::Refused(_));
+        }
         // Those who wait are granted in the order in which they came.
         let mut last = 0;
         for caller in &mut self.callers {
