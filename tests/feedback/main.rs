@@ -8,3 +8,4 @@ mod support;
 mod application;
 mod corpus;
 mod shapes;
+mod worker;
