@@ -7,5 +7,7 @@ mod support;
 
 mod application;
 mod corpus;
+mod limits;
 mod shapes;
+mod windows;
 mod worker;
