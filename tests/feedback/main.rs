@@ -7,6 +7,7 @@ mod support;
 
 mod application;
 mod corpus;
+mod far;
 mod limits;
 mod shapes;
 mod windows;
