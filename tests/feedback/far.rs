@@ -368,3 +368,27 @@ fn scripted(status: u16, fields: Fields) -> Answer {
     let answer = Answer::status(status).header("date", "Mon, 03 Jun 2019 11:00:00 GMT");
     (fields.iter()).fold(answer, |answer, (name, value)| answer.header(name, value))
 }
+
+/// What is assumed of the next window is over when the budget is forgotten, a day after it was last heard of, however long a pause is
+/// sat out.
+#[tokio::test(start_paused = true)]
+async fn an_assumed_window_is_over_when_its_budget_is_forgotten() {
+    let limiter = Limiter::builder()
+        .quota("q", Quota::per_second(7))
+        .max_pause(Duration::MAX)
+        .build()
+        .unwrap();
+    let fields = [
+        ("x-ratelimit-limit", "1"),
+        ("x-ratelimit-remaining", "0"),
+        ("x-ratelimit-reset", "1"),
+        ("x-ratelimit-window", "30000000"),
+    ];
+    let permit = limiter.acquire(1).await.unwrap();
+    let time = Timeline::start();
+    limiter.answered(&permit, &answer(200, &fields));
+    // One in the window that is assumed to follow. Its answer is lost.
+    limiter.acquire(1).await.unwrap();
+    limiter.acquire(1).await.unwrap();
+    crate::support::assert_times(&[time.now()], &[86_400.0]);
+}

@@ -7,7 +7,7 @@ use crate::read::{answer, answer_in, only_budget, only_fault};
 type Fields = &'static [(&'static str, &'static str)];
 
 /// Limit 5 and 5000 left, in every dialect the reader knows; and the field that says what is left.
-const ABOVE: [(&str, Fields); 22] = [
+const ABOVE: [(&str, Fields); 24] = [
     (
         "x-ratelimit-remaining",
         &[
@@ -146,6 +146,24 @@ const ABOVE: [(&str, Fields); 22] = [
     (
         "x-rate-limit",
         &[("x-rate-limit", "user-hour-lim:5;user-hour-rem:5000;")],
+    ),
+    // The limit and what is left of it in two sets.
+    (
+        "x-rate-limit-requests-left",
+        &[
+            ("x-rate-limit-time-reset-ms", "15000"),
+            ("x-rate-limit-requests-left", "5000"),
+            ("x-rate-limit-requests-quota", "5"),
+        ],
+    ),
+    (
+        "ratelimit-remaining",
+        &[
+            ("x-rate-limit-limit", "5"),
+            ("ratelimit-limit", "5"),
+            ("ratelimit-remaining", "5000"),
+            ("ratelimit-reset", "60"),
+        ],
     ),
     // The largest number there is, also as one that does not fit.
     (

@@ -12,7 +12,7 @@ const HOUR: u64 = 3_600;
 const DAY: u64 = 86_400;
 
 /// A name with `*` for the role, the budget's name and its window; 0 for none of a fixed length.
-const WRITTEN_OUT: [(&str, &str, u64); 31] = [
+const WRITTEN_OUT: [(&str, &str, u64); 32] = [
     // As it has always been, for comparison.
     ("x-ratelimit-*-minute", "minute", MINUTE),
     ("x-ratelimit-*-requests-minute", "requests-minute", MINUTE),
@@ -71,6 +71,7 @@ const WRITTEN_OUT: [(&str, &str, u64); 31] = [
     ("x-ratelimitperminute-*", "perminute", MINUTE),
     // So many in a window, not a window of so many.
     ("x-ratelimit-*-10-per-minute", "10-minute", MINUTE),
+    ("x-ratelimit-*-10-perminute", "10-perminute", MINUTE),
 ];
 
 /// Words that only look like one.
