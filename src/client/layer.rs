@@ -54,16 +54,20 @@ impl ThrottleLayer {
     }
 
     /// Lets `classify` see each response head and change what was read from it, before it is applied: to recognise a refusal the
-    /// headers do not show, or to forgive one.
+    /// headers do not show, to name its wait, or to forgive one.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tower_throttle::{Limiter, Quota, ThrottleLayer};
+    /// use http::StatusCode;
+    /// use tower_throttle::{Limiter, Quota, ThrottleLayer, feedback::{Feedback, Hold}};
     ///
     /// let limiter = Limiter::new(Quota::per_second(10))?;
     /// let layer = ThrottleLayer::new(limiter).classify(|status, headers, feedback| {
-    ///     if status.is_success() && headers.contains_key("x-overloaded") {
+    ///     if headers.contains_key("x-overloaded") {
     ///         feedback.refused = true;
+    ///         feedback.hold = Some(Hold::new(Duration::from_secs(5)));
+    ///     } else if status == StatusCode::SERVICE_UNAVAILABLE {
+    ///         *feedback = Feedback::accepted();
     ///     }
     /// });
     /// # Ok::<(), tower_throttle::ConfigError>(())

@@ -12,7 +12,8 @@ pub const MAX_MALFORMED: usize = 8;
 
 /// Everything one response head said about the server's limits.
 ///
-/// The default value means that the server said nothing.
+/// The default value means that the server said nothing. Where there are no headers to read, as with a database or a queue,
+/// [`accepted`](Self::accepted) and [`refusal`](Self::refusal) say how a request went.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Feedback {
@@ -45,6 +46,7 @@ pub struct Hold {
     /// client should fall back on its own back-off. Values too large to hold are [`Duration::MAX`].
     pub wait: Duration,
     /// The field that set it, in lower case, such as `retry-after`; the one with the longest wait if there were several.
+    /// [`Hold::APPLICATION`] if no field did. Only for records.
     pub field: &'static str,
 }
 
@@ -63,7 +65,59 @@ pub enum Scope {
     Global,
 }
 
+impl Hold {
+    /// Shown as the field of a wait that the application named.
+    pub const APPLICATION: &'static str = "(application)";
+
+    /// A wait that the application knows of, such as one that stands in the body of a refusal. It counts on refusals only.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_throttle::{Limiter, Quota, ThrottleLayer, feedback::Hold};
+    ///
+    /// let limiter = Limiter::new(Quota::per_second(10))?;
+    /// let layer = ThrottleLayer::new(limiter).classify(|_, headers, feedback| {
+    ///     if headers.contains_key("x-overloaded") {
+    ///         feedback.refused = true;
+    ///         feedback.hold = Some(Hold::new(Duration::from_secs(30)).field("x-overloaded"));
+    ///     }
+    /// });
+    /// # Ok::<(), tower_throttle::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub const fn new(wait: Duration) -> Self {
+        Self {
+            wait,
+            field: Self::APPLICATION,
+        }
+    }
+
+    /// Says which field names the wait, for records.
+    #[must_use]
+    pub const fn field(mut self, field: &'static str) -> Self {
+        self.field = field;
+        self
+    }
+}
+
 impl Feedback {
+    /// The request was accepted, and nothing was said about limits. The default value.
+    #[must_use]
+    pub fn accepted() -> Self {
+        Self::default()
+    }
+
+    /// The request was refused for its rate. `wait` is how long to send nothing, counted from now; without one, or if it is zero,
+    /// the limiter falls back on its own back-off, which grows while nothing is accepted.
+    #[must_use]
+    pub fn refusal(wait: Option<Duration>) -> Self {
+        Self {
+            refused: true,
+            hold: wait.map(Hold::new),
+            ..Self::default()
+        }
+    }
+
     /// The wait this response asks for, or `None` if it asks for none.
     ///
     /// A positive [`hold`](Self::hold) counts before any reset (draft-10 section 7: `Retry-After` must win). Without one

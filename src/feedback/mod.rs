@@ -7,8 +7,9 @@
 //! What no value can tell, such as a bare number of milliseconds, a [`Dialect`] adds, which is picked or written in a few
 //! lines and given to a [`Reader`].
 //!
-//! Where honest readers may differ it takes the reading that never sends earlier. What it cannot read is no information:
-//! never a wait of zero, and never a panic. It looks at a bounded part of every value, keeps a bounded number of budgets,
+//! Where honest readers may differ it takes the reading that never sends earlier: more left than the limit is as much as the
+//! limit. What it cannot read is no information: never a wait of zero, and never a panic. So are a reset and a window beyond
+//! [`MAX_WINDOW`], which no server has. It looks at a bounded part of every value, keeps a bounded number of budgets,
 //! and allocates nothing for a response without rate fields.
 
 mod answer;

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::value::{Clock, MAX_VALUE, TimeForm, joined, trim};
+use super::value::{Clock, MAX_VALUE, TimeForm, joined_times, trim};
 use super::{Fault, Hold};
 
 /// Fields that are explicit waits by their exact name, and the form of a bare number in them.
@@ -43,15 +43,11 @@ impl Holds {
         if text.len() > MAX_VALUE {
             return malformed(Fault::TooLong);
         }
-        if has_thousands(text) {
+        let Some(times) = joined_times(text, MAX_MEMBERS, |item| clock.hold(item, form)) else {
             return malformed(Fault::NotATime);
-        }
-        let times = || joined(text).take(MAX_MEMBERS);
-        if times().any(|item| clock.hold(item, form) == Err(Fault::NotATime)) {
-            return malformed(Fault::NotATime);
-        }
-        for item in times() {
-            match clock.hold(item, form) {
+        };
+        for time in times {
+            match time {
                 Ok(wait) => self.push(wait, field),
                 Err(fault) => malformed(fault),
             }
@@ -68,16 +64,4 @@ impl Holds {
             self.longest = Some(Hold { wait, field });
         }
     }
-}
-
-/// `1,000` is one number in the grammar of people and two in that of joined lines; a joining proxy writes a blank.
-fn has_thousands(text: &[u8]) -> bool {
-    let mut groups = text.split(|&byte| byte == b',');
-    let number = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
-    groups
-        .next()
-        .is_some_and(|first| (1..=3).contains(&first.len()) && number(first))
-        && groups.next().is_some_and(|group| {
-            group.get(..3).is_some_and(number) && !group.get(3).is_some_and(u8::is_ascii_digit)
-        })
 }

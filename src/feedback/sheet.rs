@@ -11,7 +11,7 @@ use super::pairs::pairs;
 use super::ratelimit::{self, Field, Number, State};
 use super::retry_after::Holds;
 use super::slot::{AFTER, AT, Entry, MAX_PLACES, PLAIN, Slot};
-use super::value::{Clock, MAX_VALUE, TimeForm, joined, trim};
+use super::value::{Clock, MAX_VALUE, TimeForm, joined_times, trim};
 use super::words::{Role, SCOPE_RANK};
 use super::{Fault, MAX_MALFORMED, Malformed, Scope};
 
@@ -310,9 +310,11 @@ impl<'a> Sheet<'a> {
         if !joins {
             return one.map(|reset| slot.push(Entry::Reset(Some(reset), spelling)));
         }
+        let read = |item| self.clock.reset(item, name.form);
+        let times = joined_times(value, MAX_PLACES.into(), read).ok_or(Fault::NotATime)?;
         let mut result = Ok(());
-        for item in joined(value).take(usize::from(MAX_PLACES)) {
-            match self.clock.reset(item, name.form) {
+        for time in times {
+            match time {
                 Ok(reset) => slot.push(Entry::Reset(Some(reset), spelling)),
                 Err(fault) => result = Err(fault),
             }

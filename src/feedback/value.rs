@@ -186,6 +186,30 @@ pub(super) fn joined(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// The times in a value that lines were joined into, at most so many. `None` if it is not that: what stands beside something
+/// that is no time is a part of that, as in `January 5, 2099`.
+pub(super) fn joined_times<'a>(
+    text: &'a [u8],
+    most: usize,
+    read: impl Fn(&'a [u8]) -> Result<Duration, Fault> + Copy + 'a,
+) -> Option<impl Iterator<Item = Result<Duration, Fault>>> {
+    let times = move || joined(text).take(most).map(read);
+    let is_joined = !has_thousands(text) && !times().any(|time| time == Err(Fault::NotATime));
+    is_joined.then(times)
+}
+
+/// `1,000` is one number in the grammar of people and two in that of joined lines; a joining proxy writes a blank.
+fn has_thousands(text: &[u8]) -> bool {
+    let mut groups = text.split(|&byte| byte == b',');
+    let number = |group: &[u8]| group.iter().all(u8::is_ascii_digit);
+    groups
+        .next()
+        .is_some_and(|first| (1..=3).contains(&first.len()) && number(first))
+        && groups.next().is_some_and(|group| {
+            group.get(..3).is_some_and(number) && !group.get(3).is_some_and(u8::is_ascii_digit)
+        })
+}
+
 /// A time as sent, before it is measured against the response's `Date`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {

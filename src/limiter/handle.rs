@@ -149,6 +149,31 @@ impl Limiter {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// A worker that calls a database, a queue or a gRPC service, none of which has headers to read:
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_throttle::{Error, Limiter, feedback::Feedback};
+    ///
+    /// # struct Job;
+    /// # struct TooMany { retry_in: Option<Duration> }
+    /// # async fn insert(_: &Job) -> Result<(), TooMany> { Ok(()) }
+    /// async fn work(limiter: Limiter, mut jobs: Vec<Job>) -> Result<(), Error> {
+    ///     while let Some(job) = jobs.pop() {
+    ///         let permit = limiter.acquire(1).await?;
+    ///         let feedback = match insert(&job).await {
+    ///             Ok(()) => Feedback::accepted(),
+    ///             Err(TooMany { retry_in }) => {
+    ///                 jobs.push(job);
+    ///                 Feedback::refusal(retry_in)
+    ///             }
+    ///         };
+    ///         limiter.answered(&permit, &feedback);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn answered(&self, permit: &Permit, feedback: &Feedback) {
         let grant = permit.grant();
         super::observe::observe(&self.shared, Some(grant.seq), Some(grant.flight), feedback);
