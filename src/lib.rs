@@ -62,9 +62,10 @@
 //!
 //! # Time
 //!
-//! Waits are counted by tokio's monotonic clock; the day's clock only serves to read dates in headers, against the server's own. On Linux
-//! the monotonic clock stands still while the machine sleeps: a pause that was set before then ends that much later by the day's clock.
-//! After a sleep, as after any stall, nothing is caught up with beyond a burst.
+//! Waits are counted by tokio's monotonic clock; the day's clock only serves to read dates in headers, against the server's own. Time
+//! goes on while the machine sleeps (on Linux, Android, macOS and Windows): a pause that has ended meanwhile is over within a second of
+//! waking for those who come, and within 30 s for those who wait. After a sleep, as after any stall, nothing is caught up with beyond a
+//! burst.
 //!
 //! # Tuning
 //!

@@ -35,10 +35,12 @@ impl Alarm {
             this.sleep.set(Some(sleep_until(clock.alarm(at))));
             *this.at = at;
         }
-        if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
+        while let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
             ready!(sleep.poll(cx));
+            // It may have been set for a part of the wait.
+            let rest = at > clock.now();
+            this.sleep.set(rest.then(|| sleep_until(clock.alarm(at))));
         }
-        this.sleep.set(None);
         *this.at = Time::ZERO;
         Poll::Ready(())
     }

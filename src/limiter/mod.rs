@@ -19,6 +19,7 @@ mod permit;
 mod place;
 mod recorded;
 mod shared;
+mod slept;
 mod snapshot;
 mod unreadable;
 
