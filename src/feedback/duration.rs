@@ -10,7 +10,7 @@ use super::{Fault, MAX_WINDOW};
 /// does not print but other servers do. Each unit comes once, larger ones first. Rounded up.
 pub(super) fn go_duration(text: &[u8]) -> Option<Duration> {
     let mut total = Duration::ZERO;
-    let mut below = Duration::MAX;
+    let mut last = Unit::Largest;
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest
@@ -20,32 +20,40 @@ pub(super) fn go_duration(text: &[u8]) -> Option<Duration> {
         let number = Decimal::parse(number).ok()?;
         // Two-letter units first: `ms` is no `m` followed by `s`.
         let (unit, part, tail) = match tail {
-            [b'm', b's', tail @ ..] => (MILLI, number.duration(1_000), tail),
+            [b'm', b's', tail @ ..] => (Unit::Milli, number.duration(1_000), tail),
             // The micro sign and the Greek letter mu, both of which Go accepts.
             [b'u', b's', tail @ ..]
             | [0xC2, 0xB5, b's', tail @ ..]
-            | [0xCE, 0xBC, b's', tail @ ..] => (MICRO, number.duration(1_000_000), tail),
-            [b'n', b's', tail @ ..] => (NANO, number.duration(1_000_000_000), tail),
-            [b's', tail @ ..] => (SECOND, number.duration(1), tail),
-            [b'm', tail @ ..] => (SECOND * 60, times(number, 60), tail),
-            [b'h', tail @ ..] => (SECOND * 3_600, times(number, 3_600), tail),
-            [b'd', tail @ ..] => (SECOND * 86_400, times(number, 86_400), tail),
+            | [0xCE, 0xBC, b's', tail @ ..] => (Unit::Micro, number.duration(1_000_000), tail),
+            [b'n', b's', tail @ ..] => (Unit::Nano, number.duration(1_000_000_000), tail),
+            [b's', tail @ ..] => (Unit::Second, number.duration(1), tail),
+            [b'm', tail @ ..] => (Unit::Minute, times(number, 60), tail),
+            [b'h', tail @ ..] => (Unit::Hour, times(number, 3_600), tail),
+            [b'd', tail @ ..] => (Unit::Day, times(number, 86_400), tail),
             _ => return None,
         };
-        if unit >= below {
+        if unit >= last {
             return None;
         }
-        below = unit;
+        last = unit;
         total = total.saturating_add(part);
         rest = tail;
     }
     (!text.is_empty()).then_some(total)
 }
 
-const NANO: Duration = Duration::from_nanos(1);
-const MICRO: Duration = Duration::from_micros(1);
-const MILLI: Duration = Duration::from_millis(1);
-const SECOND: Duration = Duration::from_secs(1);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Unit {
+    Nano,
+    Micro,
+    Milli,
+    Second,
+    Minute,
+    Hour,
+    Day,
+    /// Before the first.
+    Largest,
+}
 
 /// What a word says about the length of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +104,16 @@ pub(super) fn window_word(word: &str, count: impl FnOnce() -> Option<u64>) -> Op
 
 /// Takes `perhour`, `requestsperminute` or `limitperday` apart: what stands before `per`, and the window after it.
 pub(super) fn per_window(word: &str) -> Option<(&str, &str)> {
-    let (counted, window) = word.rsplit_once("per")?;
+    // Asked of every word, most of which are short or have no such part.
+    let at = match word.starts_with("per") {
+        true => 0,
+        false if word.len() < "reqperday".len() => return None,
+        false => word
+            .as_bytes()
+            .windows(3)
+            .rposition(|part| part == b"per")?,
+    };
+    let (counted, window) = (word.get(..at)?, word.get(at + 3..)?);
     // What is counted so stands in the plural; `superhour` is no window.
     let is_counted = counted.ends_with('s')
         || matches!(

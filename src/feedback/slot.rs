@@ -261,9 +261,9 @@ impl<'a> Slot<'a> {
 
     /// The largest limit that came, if all values are one budget: a burst beside a rate.
     pub(super) fn largest_limit(&self) -> Option<u64> {
-        let places = std::iter::once(&self.first).chain(&self.more);
-        let limits = places.filter_map(|place| place.limit);
-        limits.max().filter(|_| !self.is_joined())
+        let limits = self.more.iter().map(|place| place.limit);
+        let largest = limits.fold(self.first.limit, Option::max);
+        largest.filter(|_| self.more.is_empty() || !self.is_joined())
     }
 
     /// All values as one budget: the least that is left and the latest reset, so that no reading is later refuted.

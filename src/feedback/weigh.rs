@@ -42,6 +42,19 @@ impl<'a> Candidate<'a> {
         })
     }
 
+    /// The budget, with no more left than there can be.
+    fn bounded(mut self, sheet: &mut Sheet<'_>) -> Budget {
+        if self.overflows() {
+            sheet.fault(self.left_by, Fault::AboveLimit);
+            match self.budget.limit {
+                // To take it at its word would hold everybody for one wrong field.
+                Some(0) => self.budget.limit = None,
+                limit => self.budget.remaining = limit,
+            }
+        }
+        self.budget
+    }
+
     /// More is left than there can be. Some servers show a bucket by its rate and what it still holds: limit 20, 99 left,
     /// reset 1. That is right, and where it is not, it is over in a second.
     fn overflows(&self) -> bool {
@@ -72,8 +85,9 @@ pub(super) fn budgets(sheet: &mut Sheet<'_>) -> Vec<Budget> {
         [] if alone => return Vec::new(),
         // The commonest case has nothing to be weighed against.
         [slot] if alone && is_budget(slot) && !slot.is_joined() => {
-            let candidates = Candidate::of_slot(slot).collect();
-            return bounded(candidates, sheet);
+            let candidate = Candidate::of_slot(slot).next();
+            let budget = candidate.map(|candidate| candidate.bounded(sheet));
+            return budget.into_iter().collect();
         }
         _ => complete(&mut sheet.slots),
     }
@@ -90,24 +104,8 @@ pub(super) fn budgets(sheet: &mut Sheet<'_>) -> Vec<Budget> {
         candidates.sort_by_key(|candidate| !candidate.budget.is_spent());
         candidates.truncate(MAX_BUDGETS);
     }
-    bounded(candidates, sheet)
-}
-
-/// The budgets, none with more left than there can be.
-fn bounded(candidates: Vec<Candidate<'_>>, sheet: &mut Sheet<'_>) -> Vec<Budget> {
-    let budget = |mut candidate: Candidate<'_>| {
-        if candidate.overflows() {
-            sheet.fault(candidate.left_by, Fault::AboveLimit);
-            let budget = &mut candidate.budget;
-            match budget.limit {
-                // To take it at its word would hold everybody for one wrong field.
-                Some(0) => budget.limit = None,
-                limit => budget.remaining = limit,
-            }
-        }
-        candidate.budget
-    };
-    candidates.into_iter().map(budget).collect()
+    let budgets = candidates.into_iter();
+    budgets.map(|candidate| candidate.bounded(sheet)).collect()
 }
 
 fn is_budget(slot: &Slot<'_>) -> bool {

@@ -276,20 +276,24 @@ pub(super) fn is_time(role: Role) -> bool {
 
 /// A role at the end of a longer word, or before a window: `limitperhour`.
 fn glued(word: &str) -> Option<(Role, &str)> {
-    if let Some((front, _)) = per_window(word).filter(|_| window_word(word, || None).is_some())
-        && let Some(role) = whole(front)
-    {
-        return Some((role, word.get(front.len()..)?));
-    }
     let (front, role) = if let Some(front) = word.strip_suffix("limit") {
         (front, Role::Limit)
     } else if let Some(front) = word.strip_suffix("remaining") {
         (front, Role::Remaining)
     } else {
-        (word.strip_suffix("reset")?, Role::Reset)
+        match word.strip_suffix("reset") {
+            Some(front) => (front, Role::Reset),
+            None => return before_window(word),
+        }
     };
     // `nearlimit` and `overlimit` are answers of yes or no.
     (!matches!(front, "" | "near" | "over")).then_some((role, front))
+}
+
+fn before_window(word: &str) -> Option<(Role, &str)> {
+    let (front, _) = per_window(word)?;
+    let (role, rest) = (whole(front)?, word.get(front.len()..)?);
+    window_word(word, || None).map(|_| (role, rest))
 }
 
 /// Words that are a role only in the last place, since they also name things.
