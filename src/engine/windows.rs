@@ -177,9 +177,8 @@ impl Windows {
             }
         }
         self.now = now;
-        self.list.retain(|window| {
-            window.reset > now || window.heard.after(Learned::MAX_AGE) > now
-        });
+        self.list
+            .retain(|window| window.reset > now || window.heard.after(Learned::MAX_AGE) > now);
         ended
     }
 
@@ -210,7 +209,11 @@ impl Windows {
             let (left, end) = window.current(self.now)?;
             (left < window.counted(used)).then_some(end)
         };
-        self.list.iter().filter_map(closed).max().unwrap_or(Time::ZERO)
+        self.list
+            .iter()
+            .filter_map(closed)
+            .max()
+            .unwrap_or(Time::ZERO)
     }
 
     /// Until when nothing is left of some budget, if so.

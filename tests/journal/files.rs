@@ -58,8 +58,6 @@ fn status_and_options() {
     );
     assert_eq!(status.path, folder.file());
     assert!(format!("{journal:?}").contains("Journal"));
-    let again = Journal::open(folder.file()).build().unwrap_err();
-    assert_eq!(again.kind(), ErrorKind::ResourceBusy);
     journal.close(LONG).unwrap();
     journal.close(LONG).unwrap();
     journal.flush(LONG).unwrap();
@@ -67,6 +65,24 @@ fn status_and_options() {
     drop(Journal::open(folder.file()).build().unwrap());
     drop(journal);
     assert!(verify([folder.file()], |_| ()).unwrap().closed);
+}
+
+/// Not those of the first file alone: of all that are begun later, too.
+#[cfg(unix)]
+#[test]
+fn what_is_made_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::with_files(10);
+    let mut seen = 0;
+    for entry in fs::read_dir(&folder.0).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", entry.path().display());
+        seen += 1;
+    }
+    assert_eq!(seen, files(folder.file()).unwrap().len() + 1);
+    assert!(seen > 3, "{seen}");
 }
 
 /// A file that is not a journal is not written to.

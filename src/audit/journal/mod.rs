@@ -52,9 +52,15 @@
 //!
 //! # One writer
 //!
-//! A second journal on the same file in the same process is refused. There is no lock against other processes, for want of one in the
-//! standard library of the oldest compiler we support; before each write the file's length is looked at, and if somebody else wrote to
-//! it, or moved it away, that is a failure to write. Do not let other programs rotate it.
+//! A journal locks a file next to its own, `audit.jsonl.lock` for `audit.jsonl`, from [`build`](JournalBuilder::build) until it is closed
+//! or its process ends, over all its files: a second journal on the same path, in this process or another, is refused as it opens it.
+//! The lock's file is empty and stays there. Readers need no lock. Other programs do not heed it: before each write the file's length is
+//! looked at, and if somebody else wrote to it, or moved it away, that is a failure to write. Do not let other programs rotate it.
+//!
+//! # Who can read it
+//!
+//! On Unix what the journal makes, its files and the lock's, is made readable and writable by its owner alone (mode 0600). The mode of a
+//! file that is there is left as it is. To let a group read a journal, change the mode of those that are full.
 
 mod body;
 mod builder;

@@ -43,6 +43,24 @@ pub(super) fn rotated(path: &Path, first: u64) -> PathBuf {
     path.with_file_name(format!("{stem}.{first:0DIGITS$}{end}"))
 }
 
+/// The file that is locked as long as a journal has this path open, next to the file that the path means.
+pub(super) fn lock(path: &Path) -> io::Result<PathBuf> {
+    let no_file = || io::Error::new(io::ErrorKind::InvalidInput, "not a file's path");
+    let path = match fs::canonicalize(path) {
+        Ok(path) if path.is_dir() => return Err(no_file()),
+        Ok(path) => path,
+        // There is none yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = path.file_name().ok_or_else(no_file)?;
+            fs::canonicalize(folder(path))?.join(name)
+        }
+        Err(error) => return Err(error),
+    };
+    let mut name = path.file_name().ok_or_else(no_file)?.to_owned();
+    name.push(".lock");
+    Ok(path.with_file_name(name))
+}
+
 pub(super) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
