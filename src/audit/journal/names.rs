@@ -6,10 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::packed;
+
 const DIGITS: usize = 20;
 
 /// All files of the journal at `path` that are there, the oldest first: what [`verify`](super::verify) and
 /// [`Lines::open`](super::Lines::open) take.
+///
+/// Those that were compressed since (`.gz`, `.bz2`, `.xz`, `.zst`) are listed unless the plain file is there, too. They are not read, but
+/// the error says so ([`What::Compressed`](super::What::Compressed)): left out, they would look as if they had been removed.
 ///
 /// # Errors
 ///
@@ -33,7 +38,9 @@ pub(super) fn rotated_files(path: &Path) -> io::Result<Vec<PathBuf>> {
             found.push((n, path.with_file_name(name)));
         }
     }
+    // A plain name comes before those that begin with it.
     found.sort_unstable();
+    found.dedup_by_key(|(n, _)| *n);
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
@@ -70,6 +77,9 @@ pub(super) fn folder(path: &Path) -> &Path {
 
 fn number(path: &Path, name: &str) -> Option<u64> {
     let (stem, end) = parts(path);
+    let name = packed::plain_name(name)
+        .filter(|plain| plain.ends_with(&*end))
+        .unwrap_or(name);
     let digits = name
         .strip_prefix(&*stem)?
         .strip_prefix('.')?
