@@ -26,6 +26,9 @@ mod pauses;
 mod report;
 #[path = "audit/source.rs"]
 mod source;
+#[cfg(test)]
+#[path = "audit/tests.rs"]
+mod tests;
 #[path = "audit/text.rs"]
 mod text;
 #[path = "audit/verify.rs"]
@@ -45,7 +48,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 fn run(command: &Command, out: &mut impl Write) -> Result<(), Error> {
     match command {
         Command::Help => out.write_all(args::HELP.as_bytes())?,
-        Command::Verify { paths } => verify::run(paths, out)?,
+        Command::Verify { paths, expect } => verify::run(paths, expect.as_deref(), out)?,
         Command::Report { paths } => report::run(paths, out)?,
         Command::Explain {
             paths,

@@ -2,7 +2,7 @@
 
 use std::{io::Write, path::PathBuf};
 
-use tower_throttle::audit::journal;
+use tower_throttle::audit::journal::{self, Lines, Summary};
 
 use crate::{
     Error,
@@ -10,7 +10,11 @@ use crate::{
     text::plain,
 };
 
-pub(crate) fn run(paths: &[PathBuf], out: &mut impl Write) -> Result<(), Error> {
+pub(crate) fn run(
+    paths: &[PathBuf],
+    expect: Option<&str>,
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let files = files(paths)?;
     let progress = Progress::new(&files, None, "lines");
     let summary = journal::verify(&files, |bytes| progress.at(bytes))?;
@@ -33,7 +37,15 @@ pub(crate) fn run(paths: &[PathBuf], out: &mut impl Write) -> Result<(), Error> 
             summary.from
         )?;
     }
-    writeln!(out, "the last hash is {}", summary.hash)?;
+    let end = last_number(&summary);
+    match expect {
+        None => writeln!(out, "the last hash is {}", summary.hash)?,
+        Some(hash) if hash == summary.hash => writeln!(
+            out,
+            "the last hash, of line number {end}, is the one expected: no line is missing at the end"
+        )?,
+        Some(hash) => return Err(unexpected(&files, hash, &summary).into()),
+    }
     if summary.tears > 0 {
         let tears = summary.tears;
         writeln!(
@@ -74,7 +86,7 @@ pub(crate) fn run(paths: &[PathBuf], out: &mut impl Write) -> Result<(), Error> 
             .map_or_else(String::new, |file| file.display().to_string());
         return Err(format!(
             "{file}: the last {bytes} bytes, after line number {}, are a line that was not finished",
-            summary.first.saturating_add(summary.lines).saturating_sub(1)
+            end
         )
         .into());
     }
@@ -83,8 +95,40 @@ pub(crate) fn run(paths: &[PathBuf], out: &mut impl Write) -> Result<(), Error> 
     } else {
         writeln!(
             out,
-            "not closed: it is still written, or its process was killed; no file can show that lines are missing at its very end"
+            "not closed: it is still written, or its process was killed{}",
+            match expect {
+                Some(_) => "",
+                None =>
+                    "; no file can show that lines are missing at its very end, but --expect with a hash kept elsewhere can",
+            }
         )?;
     }
     Ok(())
+}
+
+fn last_number(summary: &Summary) -> u64 {
+    (summary.first.saturating_add(summary.lines)).saturating_sub(1)
+}
+
+/// Whether lines came after the expected last one, or it is not there.
+fn unexpected(files: &[PathBuf], hash: &str, summary: &Summary) -> String {
+    let file = files
+        .last()
+        .map_or_else(String::new, |file| file.display().to_string());
+    let end = last_number(summary);
+    let found = format!(
+        "{file}: the last hash, of line number {end}, is {}, where {hash} is expected, ",
+        summary.hash
+    );
+    let mut lines = Lines::open(files);
+    while let Some(Ok(line)) = lines.next() {
+        if lines.summary().hash == hash {
+            return found
+                + &format!(
+                    "which is that of line number {}: the journal went on after it",
+                    line.n
+                );
+        }
+    }
+    found + "which no line has: lines are missing at the end, or all was written anew"
 }

@@ -35,6 +35,11 @@ impl Streak {
         }
     }
 
+    /// Whether it was made for these.
+    pub(super) fn is_of(&self, backoff: Backoff, adapt: Adapt) -> bool {
+        self.backoff == backoff && self.adapt == adapt
+    }
+
     pub(super) const fn is_over(&self) -> bool {
         self.refusals == 0
     }
@@ -74,7 +79,7 @@ impl Streak {
             (None, None, Adapt::On) => interval.saturating_mul(2).max(round_trip).min(SECOND),
         };
         let doublings = match named {
-            Some(_) => (self.refusals + 1).saturating_sub(PATIENCE),
+            Some(_) => (self.refusals.saturating_add(1)).saturating_sub(PATIENCE),
             None => self.refusals,
         };
         // Past 2^32 times the base the cap has long been reached.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::{
     quota::Quota,
+    sound::{Unsound, holds},
     time::{Time, nanos},
 };
 
@@ -81,6 +82,19 @@ impl Bucket {
             room: level + slack(new.full_rate),
             ..new
         }
+    }
+
+    /// Whether it is one that this quota's bucket can become by `now`.
+    pub(super) fn check(&self, quota: &Quota, now: Time) -> Result<(), Unsound> {
+        let full = Self::new(quota, self.updated);
+        let shape = |bucket: &Self| (bucket.token, bucket.full_rate, bucket.burst);
+        holds(shape(self) == shape(&full), "a bucket is that of its quota")?;
+        let levels = DEEPEST..=full.room.max(UNBOUNDED);
+        holds(
+            levels.contains(&self.level) && (DEEPEST..=full.room).contains(&self.room),
+            "a bucket holds no more than it can, and owes no more",
+        )?;
+        holds(self.updated <= now, "a bucket was filled in the past")
     }
 
     /// Credits in `cost` tokens.

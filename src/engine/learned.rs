@@ -22,6 +22,7 @@ use std::time::Duration;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Learned {
+    #[cfg_attr(feature = "journal", serde(with = "exact"))]
     per_second: f64,
 }
 
@@ -74,4 +75,60 @@ pub enum Phase {
     Holding,
     /// A little more is tried.
     Probing,
+}
+
+/// A number with a fraction that is read back to the bit, whatever reads it: as text in formats that people read, since some of their
+/// readers are off by a little unless a feature is on that would be on for the user's whole program.
+#[cfg(feature = "journal")]
+mod exact {
+    use std::fmt;
+
+    use serde::{
+        Deserialize, Deserializer, Serialize, Serializer,
+        de::{Error, Visitor},
+    };
+
+    pub(super) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            // The shortest decimal that no other number is nearer to.
+            serializer.collect_str(&format_args!("{value:?}"))
+        } else {
+            value.serialize(serializer)
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        if from.is_human_readable() {
+            from.deserialize_any(Text)
+        } else {
+            f64::deserialize(from)
+        }
+    }
+
+    struct Text;
+
+    impl Visitor<'_> for Text {
+        type Value = f64;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a number, or one as text")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<f64, E> {
+            text.parse().map_err(E::custom)
+        }
+
+        // As people write them, and as they were written once.
+        fn visit_f64<E: Error>(self, value: f64) -> Result<f64, E> {
+            Ok(value)
+        }
+
+        fn visit_u64<E: Error>(self, value: u64) -> Result<f64, E> {
+            Ok(value as f64)
+        }
+
+        fn visit_i64<E: Error>(self, value: i64) -> Result<f64, E> {
+            Ok(value as f64)
+        }
+    }
 }

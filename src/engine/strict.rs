@@ -11,6 +11,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use super::{
     quota::Quota,
+    sound::{Unsound, holds, is_near},
     time::{Time, nanos},
 };
 
@@ -54,6 +55,31 @@ impl Log {
             left: 0,
             now,
         }
+    }
+
+    /// Whether it is one that this quota's can become.
+    pub(super) fn check(&self, quota: &Quota) -> Result<(), Unsound> {
+        let new = Self::new(quota, self.now);
+        let shape = |log: &Self| (log.most, log.window, log.slot);
+        holds(
+            shape(self) == shape(&new),
+            "a count in any window is that of its quota",
+        )?;
+        let last = self.slots.back().map(|slot| slot.number);
+        holds(
+            (self.slots.iter()).is_sorted_by(|one, next| one.number < next.number)
+                && last.is_none_or(|last| last <= self.number(self.now)),
+            "what left is counted in slots of the past, in order",
+        )?;
+        let sum = |part: fn(&Slot) -> u64| {
+            (self.slots.iter()).try_fold(0_u64, |sum, slot| sum.checked_add(part(slot)))
+        };
+        let (held, left) = (sum(|slot| slot.held), sum(|slot| slot.left));
+        let used = held.and_then(|held| held.checked_add(left?));
+        holds(
+            left == Some(self.left) && used == Some(self.used) && is_near(self.used),
+            "what is used of a window is what its slots count",
+        )
     }
 
     pub(super) fn advance(&mut self, now: Time) {

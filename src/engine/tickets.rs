@@ -3,6 +3,7 @@
 use super::{
     costs::{Costs, Sums},
     priority::Priority,
+    sound::{Unsound, holds},
     time::Time,
 };
 
@@ -116,6 +117,38 @@ pub(super) struct Tickets {
 const KEEP: usize = 1024;
 
 impl Tickets {
+    /// Those that are not free.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Ticket> {
+        (self.slots.iter()).filter(|ticket| ticket.state != State::Free)
+    }
+
+    /// The tickets in a list, if its links hold together. They have an end then: a ticket has one before it, so none can be met twice.
+    pub(super) fn members(&self, list: &List) -> Result<Vec<&Ticket>, Unsound> {
+        const LINKED: &str = "a list's links hold together";
+        let mut found = Vec::new();
+        let (mut prev, mut at) = (NONE, list.head);
+        while at != NONE {
+            let ticket = (self.slots.get(at as usize)).ok_or(Unsound::new(LINKED))?;
+            holds(ticket.prev == prev, LINKED)?;
+            found.push(ticket);
+            (prev, at) = (at, ticket.next);
+        }
+        holds(prev == list.tail && found.len() == list.len, LINKED)?;
+        Ok(found)
+    }
+
+    pub(super) fn check_free(&self) -> Result<(), Unsound> {
+        const ONCE: &str = "each free slot is listed once";
+        let mut listed = vec![false; self.slots.len()];
+        for &index in &self.free {
+            let index = index as usize;
+            let free = (self.slots.get(index)).is_some_and(|ticket| ticket.state == State::Free);
+            holds(free && !std::mem::replace(&mut listed[index], true), ONCE)?;
+        }
+        let free = self.slots.len() - self.all().count();
+        holds(free == self.free.len(), ONCE)
+    }
+
     pub(super) fn insert(&mut self, mut ticket: Ticket) -> Option<TicketId> {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;

@@ -15,6 +15,7 @@ use super::{
     config::Spend,
     learned::Learned,
     rate::scaled,
+    sound::{Unsound, holds},
     time::Time,
 };
 
@@ -136,6 +137,25 @@ pub(super) struct Windows {
 }
 
 impl Windows {
+    /// Whether the list is one that answers can have made.
+    pub(super) fn check(&self) -> Result<(), Unsound> {
+        holds(
+            self.list.len() <= MAX_WINDOWS,
+            "no more budgets are kept than there is room for",
+        )?;
+        let key = |window: &Window| (window.name.clone(), window.partition.clone(), window.window);
+        let mut keys: Vec<_> = self.list.iter().map(key).collect();
+        keys.sort_unstable();
+        holds(
+            keys.is_sorted_by(|one, next| one < next),
+            "each budget is kept once",
+        )?;
+        holds(
+            self.list.iter().all(|window| window.even > 0),
+            "a budget allows some rate until its reset",
+        )
+    }
+
     /// The budgets that still run, or are assumed to run again.
     pub(super) fn view(&self) -> Vec<Window> {
         let current = |window: &Window| {

@@ -3,6 +3,7 @@
 
 mod files;
 mod folder;
+mod lock;
 mod reader;
 mod replay;
 

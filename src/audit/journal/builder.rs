@@ -107,14 +107,15 @@ impl JournalBuilder {
         self
     }
 
-    /// Opens the file or makes it, and writes its first line. A file that is there is read and checked as a whole, so this can take a
+    /// Locks the journal, opens its file or makes it, and writes its first line. A file that is there is read and checked as a whole, so this can take a
     /// while; a line that a crash left unfinished at its end is closed by a line that says so.
     ///
     /// # Errors
     ///
     /// If the capacity is zero; if the file cannot be opened, read or written; if it is not a journal, or is not as it was written anywhere
-    /// but at its end (the error is of the kind `InvalidData` and has the [`Fault`](super::Fault) in it); or if another journal of this
-    /// process has it open. That another process has it open is not seen here, but when somebody else's line turns up: then writing fails.
+    /// but at its end (the error is of the kind `InvalidData` and has the [`Fault`](super::Fault) in it); if another journal, of this
+    /// process or another, has it open (of the kind `ResourceBusy`); or if the lock that shows this cannot be had, as on a file system
+    /// without locks.
     pub fn build(self) -> io::Result<Journal> {
         if self.capacity == 0 {
             let error = "the capacity of a journal must not be zero";

@@ -1,12 +1,10 @@
 //! The only place that touches the file being written, so that tests can put a disk there that fails.
 
 use std::{
-    collections::BTreeSet,
     fmt,
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions, TryLockError},
     io::{self, Write},
-    path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    path::Path,
     time::SystemTime,
 };
 
@@ -42,9 +40,8 @@ pub(super) trait World: Send {
 
     /// Opens a file to add to it; a new one must not be there yet.
     fn open(&self, path: &Path, new: bool) -> io::Result<Box<dyn Disk>> {
-        let mut options = OpenOptions::new();
-        options.append(true).create_new(new);
-        Ok(Box::new(options.open(path)?))
+        let file = private().append(true).create_new(new).open(path)?;
+        Ok(Box::new(file))
     }
 }
 
@@ -75,33 +72,49 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-static CLAIMED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// Options by which what is made is for its owner alone: a record says whom somebody talks to, and when.
+pub(super) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
 
-/// A path that no other journal of this process may open meanwhile.
+/// What keeps other journals, of this process or another, from a path as long as it lives.
+///
+/// It is a lock on a file of its own. The journal's file cannot bear it: it gets another name when it is full, and between that and the
+/// next one there would be a moment without a lock; and some systems let nobody read what is locked. The lock's file stays: were it
+/// removed, somebody could lock the removed one while somebody else locks a new one.
 #[derive(Debug)]
-pub(super) struct Claim(PathBuf);
+pub(super) struct Claim(File);
 
 impl Claim {
     pub(super) fn new(path: &Path) -> io::Result<Self> {
-        let name = path
-            .file_name()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file's path"))?;
-        let full = fs::canonicalize(names::folder(path))?.join(name);
-        let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
-        if claimed.insert(full.clone()) {
-            Ok(Self(full))
-        } else {
-            Err(io::Error::new(
+        let lock = names::lock(path)?;
+        let context =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", lock.display()));
+        let file = (private().write(true).create(true).truncate(false))
+            .open(&lock)
+            .map_err(context)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(io::Error::new(
                 io::ErrorKind::ResourceBusy,
-                format!("{} is open in another journal", path.display()),
-            ))
+                format!(
+                    "{} is open in another journal, which has locked {}",
+                    path.display(),
+                    lock.display()
+                ),
+            )),
+            Err(TryLockError::Error(error)) => Err(context(error)),
         }
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
-        claimed.remove(&self.0);
+        // Closing the file would do, unless a process was just made that has it open, too, until it has become another program. An error
+        // is of no use here: closing is all there is left to do.
+        let _ = self.0.unlock();
     }
 }

@@ -3,7 +3,7 @@ use std::{error, fmt, io, path::PathBuf};
 /// What a journal that was read to its end is.
 ///
 /// The chain proves that nothing between its two ends was changed. That the ends themselves are the right ones, nobody can see from the
-/// file alone: keep [`hash`](Self::hash) elsewhere, or look at [`closed`](Self::closed).
+/// file alone: [keep the last hash elsewhere](super#keep-the-last-hash-elsewhere).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -65,6 +65,11 @@ pub enum What {
     },
     /// The file does not continue the one before, or says it is the first when it is not.
     Chain,
+    /// The file is compressed. Only plain files are read: unpack it first.
+    Compressed {
+        /// The program that unpacks it, as `gunzip`.
+        with: &'static str,
+    },
     /// It is longer than any that is written.
     TooLong,
     /// It could not be read.
@@ -89,6 +94,12 @@ impl fmt::Display for Fault {
             } => write!(f, "a file is missing before this one; the last is {name:?}"),
             What::Missing { previous: None } => f.write_str("a file is missing before this one"),
             What::Chain => f.write_str("the file does not continue the one before"),
+            What::Compressed { with } => {
+                write!(
+                    f,
+                    "the file is compressed, which is not read: {with} it first"
+                )
+            }
             What::TooLong => f.write_str("too long for a line"),
             What::Io(error) => write!(f, "cannot be read: {error}"),
         }

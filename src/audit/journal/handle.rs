@@ -106,6 +106,33 @@ impl Journal {
         }
     }
 
+    /// The hash of the last line in the file, which depends on all lines before it: 64 hex digits, as in
+    /// [`Summary::hash`](super::Summary::hash).
+    ///
+    /// Keep it where whoever can write the journal cannot write, whenever the journal is closed, and now and then before: nothing else
+    /// shows that lines are missing at the end. See [the module](super#keep-the-last-hash-elsewhere). What is recorded but not yet
+    /// written is not in it: [`flush`](Self::flush) first.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_throttle::audit::journal::{Journal, verify};
+    ///
+    /// # let folder = std::env::temp_dir().join(format!("journal-hash-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// # let path = folder.join("audit.jsonl");
+    /// let journal = Journal::open(&path).build()?;
+    /// journal.close(Duration::from_secs(5))?;
+    /// let kept = journal.last_hash();
+    /// // Later, on another machine:
+    /// assert_eq!(verify([&path], |_bytes| ())?.hash, kept);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn last_hash(&self) -> String {
+        self.shared.queue.lock().last_hash.text()
+    }
+
     /// Waits until all that was recorded before is written and, unless it is never synced, made to last. Blocks the thread.
     ///
     /// # Errors

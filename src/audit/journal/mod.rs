@@ -12,8 +12,7 @@
 //!
 //! `hash` is SHA-256 over the 32 bytes of the hash of the line before and the bytes of `body` as they stand there; the first line of all
 //! follows 32 zero bytes. So no line can be changed, left out, doubled or moved without all hashes after it being wrong. What the chain
-//! cannot show is that lines are missing at the very end, or that somebody who has the file wrote all of it anew: keep the last hash
-//! elsewhere now and then ([`Summary::hash`]).
+//! cannot show by itself is [how it ended](#keep-the-last-hash-elsewhere).
 //!
 //! `n` counts the lines, from 0, over all files. `at` is the limiter's own time in nanoseconds; order and lengths of time are to be
 //! taken from `n` and `at`. `wall` is the day's clock, which people and machines set back and forth. Lines of the journal itself have
@@ -39,7 +38,25 @@
 //! [`replay`] tells all steps to fresh engines, which must decide the same.
 //!
 //! When a file is full, the number of its first line is put into its name (`audit.jsonl` becomes `audit.00000000000000000017.jsonl`),
-//! and a new one is begun that continues the chain. No file is ever written over. [`files`] lists them in order.
+//! and a new one is begun that continues the chain. No file is ever written over. [`files`] lists them in order. Files that were compressed
+//! since are not read: unpack them first ([`What::Compressed`]).
+//!
+//! # Keep the last hash elsewhere
+//!
+//! A chain has no key and no end of its own. Whoever can write the files can cut off the last lines, and what is left is a whole journal:
+//! it looks like one that is still written, or whose process was killed. Or they can write all of it anew, with hashes that fit. Nobody can
+//! see either from the files alone, but both are seen by whoever knows what the last hash was.
+//!
+//! So send [`Journal::last_hash`] to where whoever can write the journal cannot write: a log server, a ticket, a database of somebody else,
+//! storage that keeps what it has. Do so when the journal is closed, and now and then before, after a [`flush`](Journal::flush): what came
+//! after the last hash that was kept is not covered. Later compare it to [`Summary::hash`], or let the example `audit` do so:
+//!
+//! ```text
+//! audit verify audit.jsonl --expect <64 hex digits>
+//! ```
+//!
+//! That fails if the last line has another hash, and says whether the journal only went on after the hash was kept (then the line is there,
+//! with what followed) or the line is not there.
 //!
 //! # What is not lost
 //!
@@ -52,9 +69,15 @@
 //!
 //! # One writer
 //!
-//! A second journal on the same file in the same process is refused. There is no lock against other processes, for want of one in the
-//! standard library of the oldest compiler we support; before each write the file's length is looked at, and if somebody else wrote to
-//! it, or moved it away, that is a failure to write. Do not let other programs rotate it.
+//! A journal locks a file next to its own, `audit.jsonl.lock` for `audit.jsonl`, from [`build`](JournalBuilder::build) until it is closed
+//! or its process ends, over all its files: a second journal on the same path, in this process or another, is refused as it opens it.
+//! The lock's file is empty and stays there. Readers need no lock. Other programs do not heed it: before each write the file's length is
+//! looked at, and if somebody else wrote to it, or moved it away, that is a failure to write. Do not let other programs rotate it.
+//!
+//! # Who can read it
+//!
+//! On Unix what the journal makes, its files and the lock's, is made readable and writable by its owner alone (mode 0600). The mode of a
+//! file that is there is left as it is. To let a group read a journal, change the mode of those that are full.
 
 mod body;
 mod builder;
@@ -64,6 +87,7 @@ mod handle;
 mod line;
 mod names;
 mod out;
+mod packed;
 mod parse;
 mod queue;
 mod reader;

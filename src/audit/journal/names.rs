@@ -6,10 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::packed;
+
 const DIGITS: usize = 20;
 
 /// All files of the journal at `path` that are there, the oldest first: what [`verify`](super::verify) and
 /// [`Lines::open`](super::Lines::open) take.
+///
+/// Those that were compressed since (`.gz`, `.bz2`, `.xz`, `.zst`) are listed unless the plain file is there, too. They are not read, but
+/// the error says so ([`What::Compressed`](super::What::Compressed)): left out, they would look as if they had been removed.
 ///
 /// # Errors
 ///
@@ -33,7 +38,9 @@ pub(super) fn rotated_files(path: &Path) -> io::Result<Vec<PathBuf>> {
             found.push((n, path.with_file_name(name)));
         }
     }
+    // A plain name comes before those that begin with it.
     found.sort_unstable();
+    found.dedup_by_key(|(n, _)| *n);
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
@@ -41,6 +48,24 @@ pub(super) fn rotated_files(path: &Path) -> io::Result<Vec<PathBuf>> {
 pub(super) fn rotated(path: &Path, first: u64) -> PathBuf {
     let (stem, end) = parts(path);
     path.with_file_name(format!("{stem}.{first:0DIGITS$}{end}"))
+}
+
+/// The file that is locked as long as a journal has this path open, next to the file that the path means.
+pub(super) fn lock(path: &Path) -> io::Result<PathBuf> {
+    let no_file = || io::Error::new(io::ErrorKind::InvalidInput, "not a file's path");
+    let path = match fs::canonicalize(path) {
+        Ok(path) if path.is_dir() => return Err(no_file()),
+        Ok(path) => path,
+        // There is none yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = path.file_name().ok_or_else(no_file)?;
+            fs::canonicalize(folder(path))?.join(name)
+        }
+        Err(error) => return Err(error),
+    };
+    let mut name = path.file_name().ok_or_else(no_file)?.to_owned();
+    name.push(".lock");
+    Ok(path.with_file_name(name))
 }
 
 pub(super) fn folder(path: &Path) -> &Path {
@@ -52,6 +77,9 @@ pub(super) fn folder(path: &Path) -> &Path {
 
 fn number(path: &Path, name: &str) -> Option<u64> {
     let (stem, end) = parts(path);
+    let name = packed::plain_name(name)
+        .filter(|plain| plain.ends_with(&*end))
+        .unwrap_or(name);
     let digits = name
         .strip_prefix(&*stem)?
         .strip_prefix('.')?

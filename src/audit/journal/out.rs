@@ -122,6 +122,8 @@ impl Out {
         if !path.try_exists()? {
             // It was full, and no new one was made: then that one is looked at as any other, which may be full.
             if let Some(last) = rotated.pop() {
+                // What cannot be gone on with keeps its name.
+                Lines::open([&last]).finish().map_err(refused)?;
                 fs::rename(last, path)?;
             }
         }
@@ -154,6 +156,11 @@ impl Out {
             out.go_on(rotated.last())?;
         }
         Ok(out)
+    }
+
+    /// Of the last line in the file.
+    pub(super) const fn last_hash(&self) -> Hash {
+        self.chain
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{body::Body, builder::OnFailure, out::Item};
+use super::{body::Body, builder::OnFailure, line::Hash, out::Item};
 
 /// Items that the writer takes at once.
 pub(super) const BATCH: usize = 4096;
@@ -55,6 +55,8 @@ pub(super) struct State {
     pub(super) lost: u64,
     pub(super) failures: u64,
     pub(super) last_error: Option<String>,
+    /// Of the last line in the file.
+    pub(super) last_hash: Hash,
     pub(super) path: PathBuf,
     pub(super) files: u64,
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{
     fault::{Fault, Summary, What},
     line::{FORMAT, Hash, Header, LONGEST, OPENING, Tear, TearReader, split},
+    packed::unpacker,
     parse::Parsed,
 };
 
@@ -193,7 +194,11 @@ impl Lines {
                 Verdict::Malformed => {
                     if self.tail.began.is_none() && !begins_alike(&self.line) {
                         let place = self.torn.as_ref().map_or(place, |(torn, _)| *torn);
-                        return Err(self.fault(place, What::Format));
+                        let what = match unpacker(&self.line) {
+                            Some(with) if place.byte == 0 => What::Compressed { with },
+                            _ => What::Format,
+                        };
+                        return Err(self.fault(place, what));
                     }
                     match &mut self.torn {
                         None => {

@@ -35,6 +35,7 @@ pub(super) fn start(
     }
     let state = State {
         path: out.path().to_owned(),
+        last_hash: out.last_hash(),
         files: out.files,
         ..State::default()
     };
@@ -156,6 +157,7 @@ impl Writer {
         state.busy = left;
         state.written = self.out.written;
         state.files = self.out.files;
+        state.last_hash = self.out.last_hash();
         state.failing = done.is_err();
         match done {
             Ok(()) if task.sync || self.sync == Sync::Never => state.lasting = state.handled,

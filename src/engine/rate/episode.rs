@@ -86,6 +86,11 @@ impl Episode {
         }
     }
 
+    /// How many of those were accepted, if that is counted.
+    pub(super) fn accepted(&self) -> u64 {
+        self.volley.map_or(0, |volley| volley.accepted)
+    }
+
     /// At what rate the server accepted while it refused, if enough was under way to tell.
     pub(super) fn volley_rate(&self, token: i128) -> Option<u64> {
         let volley = self.volley.filter(|volley| volley.accepted >= EVIDENCE)?;

@@ -53,6 +53,7 @@ mod episode;
 mod fresh;
 mod measure;
 mod probe;
+mod sound;
 mod tally;
 
 use std::time::Duration;

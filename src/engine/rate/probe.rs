@@ -32,7 +32,7 @@ pub(super) struct Fast {
     /// How far above the limit the rate is.
     excess: u64,
     /// The progress at which it began.
-    began: u64,
+    pub(super) began: u64,
     /// What had been accepted when the step before this one began, if there was one, and when this one did.
     pub(super) before: Option<Tally>,
     this: Tally,

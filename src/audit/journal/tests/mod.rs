@@ -7,7 +7,7 @@ mod writing;
 
 use std::{
     env,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
     process,
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::{
     Body, Journal, Line, Lines, Summary,
-    disk::{Disk, World},
+    disk::{Disk, World, private},
     files, verify,
 };
 
@@ -86,7 +86,7 @@ impl World for Fake {
     }
 
     fn open(&self, path: &Path, new: bool) -> io::Result<Box<dyn Disk>> {
-        let file = OpenOptions::new().append(true).create_new(new).open(path)?;
+        let file = private().append(true).create_new(new).open(path)?;
         Ok(Box::new(FakeDisk(self.clone(), file)))
     }
 }

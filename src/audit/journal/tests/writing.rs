@@ -1,4 +1,4 @@
-use std::{fs, io, sync::Arc, thread, time::Duration};
+use std::{fs, sync::Arc, thread, time::Duration};
 
 use serde_json::json;
 
@@ -197,21 +197,11 @@ fn order_is_kept_with_many_threads() {
 }
 
 #[test]
-fn one_journal_a_file() {
+fn what_cannot_be_opened_is_an_error() {
     let folder = Folder::new();
-    let journal = Journal::open(folder.file()).build().unwrap();
-    let again = folder.0.join(".").join("audit.jsonl");
-    let error = Journal::open(&again).build().unwrap_err();
-    assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
-    drop(journal);
-    Journal::open(&again).build().unwrap();
-    assert!(Journal::open(&again).capacity(0).build().is_err());
-    assert!(
-        Journal::open(folder.0.join("none").join("a"))
-            .build()
-            .is_err()
-    );
-    assert!(Journal::open(&folder.0).build().is_err());
+    assert!(Journal::open(folder.file()).capacity(0).build().is_err());
+    let nowhere = folder.0.join("none").join("a");
+    assert!(Journal::open(nowhere).build().is_err());
 }
 
 #[test]
