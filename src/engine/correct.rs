@@ -199,13 +199,14 @@ impl Engine {
             return;
         }
         // Answers to those that are not tracked may never come.
-        let wait = wait.min(self.config.max_pause);
-        if !tracked || wait.is_zero() {
+        let until = self.now.after(wait.min(self.config.max_pause));
+        // At the end of time nothing can be held back: whoever is revoked would be granted again.
+        if !tracked || until <= self.now {
             return;
         }
         self.trial = Trial::Sent { number: self.sent };
         self.pause = Some(Pause {
-            until: self.now.after(wait),
+            until,
             cause: Cause::Trial,
         });
         while let Some(id) = self.tickets.front(&self.held) {

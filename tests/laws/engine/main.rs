@@ -14,6 +14,7 @@ mod observe;
 mod ops;
 mod properties;
 mod quotas;
+mod restore;
 mod strict;
 mod trial;
 

@@ -6,6 +6,7 @@
 pub(crate) mod block;
 pub(crate) mod bytes;
 pub(crate) mod reader;
+pub(crate) mod restore;
 pub(crate) mod trace;
 
 use block::Block;
@@ -20,4 +21,9 @@ pub(crate) fn reader(data: &[u8]) {
 pub(crate) fn answers(data: &[u8]) {
     let (setup, ops) = trace::parse(Bytes::new(data));
     trace::check(&setup, &ops);
+}
+
+/// Writes an engine's state, changes something in it, and goes on from that.
+pub(crate) fn restore(data: &[u8]) {
+    restore::check(Bytes::new(data));
 }
