@@ -153,15 +153,16 @@ fn length<'a>(tokens: &mut Peekable<Tokens<'a>>) -> Option<Duration> {
     let count = if counted { digits(tokens.next()?)? } else { 1 };
     let word = tokens.next()?;
     let unit = (UNITS.iter()).find(|unit| unit.symbol == word || unit.names.contains(&word))?;
-    let nanos = u128::from(count).checked_mul(unit.nanos)?;
-    u64::try_from(nanos).ok().map(Duration::from_nanos)
+    let nanos = count.checked_mul(unit.nanos)?;
+    let seconds = u64::try_from(nanos / 1_000_000_000).ok()?;
+    Some(Duration::new(seconds, (nanos % 1_000_000_000) as u32))
 }
 
 fn number<'a>(tokens: &mut Peekable<Tokens<'a>>) -> Option<u32> {
     u32::try_from(digits(tokens.next()?)?).ok()
 }
 
-fn digits(token: &str) -> Option<u64> {
+fn digits(token: &str) -> Option<u128> {
     token.replace([',', '_'], "").parse().ok()
 }
 
