@@ -162,7 +162,6 @@ fn what_is_no_quota_is_an_error_that_shows_how_one_reads() {
         "10/s;burst=3",
         "99999999999/s",
         "1/99999999999999999999s",
-        "1/600000000000d",
         "١/s",
         "10/s, speed 4",
     ] {
@@ -172,6 +171,7 @@ fn what_is_no_quota_is_an_error_that_shows_how_one_reads() {
     for (text, field) in [
         ("0/s", "amount"),
         ("1/0s", "period"),
+        ("1/600000000000d", "period"),
         ("1/s burst 0", "burst"),
         ("1/s initial 2", "initial"),
     ] {
