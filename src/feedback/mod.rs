@@ -8,8 +8,8 @@
 //! lines and given to a [`Reader`].
 //!
 //! Where honest readers may differ it takes the reading that never sends earlier: more left than the limit is as much as the
-//! limit. What it cannot read is no information: never a wait of zero, and never a panic. So are a reset and a window beyond
-//! [`MAX_WINDOW`], which no server has. It looks at a bounded part of every value, keeps a bounded number of budgets,
+//! limit. What it cannot read is no information: never a wait of zero, and never a panic. A reset or a window beyond
+//! [`MAX_WINDOW`], which no server has, is none either. It looks at a bounded part of every value, keeps a bounded number of budgets,
 //! and allocates nothing for a response without rate fields.
 
 mod answer;
