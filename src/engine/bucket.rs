@@ -86,12 +86,13 @@ impl Bucket {
 
     /// Whether it is one that this quota's bucket can become by `now`.
     pub(super) fn check(&self, quota: &Quota, now: Time) -> Result<(), Unsound> {
-        let full = Self::new(quota, self.updated);
+        let new = Self::new(quota, self.updated);
         let shape = |bucket: &Self| (bucket.token, bucket.full_rate, bucket.burst);
-        holds(shape(self) == shape(&full), "a bucket is that of its quota")?;
-        let levels = DEEPEST..=full.room.max(UNBOUNDED);
+        holds(shape(self) == shape(&new), "a bucket is that of its quota")?;
+        let most = new.burst + slack(new.full_rate);
+        let levels = DEEPEST..=most.max(UNBOUNDED);
         holds(
-            levels.contains(&self.level) && (DEEPEST..=full.room).contains(&self.room),
+            levels.contains(&self.level) && (DEEPEST..=most).contains(&self.room),
             "a bucket holds no more than it can, and owes no more",
         )?;
         holds(self.updated <= now, "a bucket was filled in the past")

@@ -22,7 +22,7 @@ use std::time::Duration;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Learned {
-    #[cfg_attr(feature = "journal", serde(with = "exact"))]
+    #[cfg_attr(feature = "serde", serde(with = "exact"))]
     per_second: f64,
 }
 
@@ -79,7 +79,7 @@ pub enum Phase {
 
 /// A number with a fraction that is read back to the bit, whatever reads it: as text in formats that people read, since some of their
 /// readers are off by a little unless a feature is on that would be on for the user's whole program.
-#[cfg(feature = "journal")]
+#[cfg(feature = "serde")]
 mod exact {
     use std::fmt;
 

@@ -222,6 +222,7 @@ impl Engine {
             return None;
         }
         ticket.deadline = ticket.deadline.min(deadline);
+        self.soonest = self.soonest.min(ticket.deadline);
         let ticket = self.tickets.get(id)?;
         // As if it were the first in line, which it mostly is.
         let turn = match ticket.state {

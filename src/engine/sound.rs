@@ -123,6 +123,11 @@ impl Engine {
             let cost = (tickets.iter()).fold(Sums::NONE, |sums, ticket| sums.plus(&ticket.costs));
             holds(cost == class.cost, "a class costs what all in it cost")?;
         }
+        let mut waiting = (self.tickets.all()).filter(|ticket| ticket.state == State::Waiting);
+        holds(
+            waiting.all(|ticket| ticket.deadline >= self.soonest),
+            "nobody in line has less patience than is remembered",
+        )?;
         let held = self.tickets.members(&self.held)?;
         listed += held.len();
         holds(

@@ -386,3 +386,17 @@ proptest! {
         }
     }
 }
+
+/// As one that came with that patience.
+#[test]
+fn whoever_was_hurried_is_told_of_a_pause_that_outlasts_it() {
+    let mut engine = Engine::new(Config::new(Quota::per_second(1)), Time::ZERO).unwrap();
+    engine.try_send(Time::ZERO, 1).unwrap();
+    let ticket = engine.join(Time::ZERO, 1, None).unwrap();
+    assert_eq!(engine.hurry(Time::ZERO, ticket, at(20.0)), None);
+    engine.penalize(at(0.5), Duration::from_secs(60));
+    assert_eq!(engine.take_woken(), Some(ticket));
+    let refused = engine.poll(at(0.5), ticket);
+    let wait = Duration::from_secs(60);
+    assert_eq!(refused, Poll::Refused(Refusal::WouldWait(wait)));
+}

@@ -146,7 +146,11 @@ fn quota(bytes: &mut Bytes<'_>) -> Quota {
     };
     let period = Duration::from_nanos(period.max(1));
     if shape & 2 == 0 {
-        Quota::new(amount.max(1), period).burst(burst.max(1))
+        let quota = Quota::new(amount.max(1), period).burst(burst.max(1));
+        match shape & 12 {
+            12 => quota.initial(burst / 2),
+            _ => quota,
+        }
     } else {
         Quota::at_most(amount.max(1), period)
     }
