@@ -388,6 +388,7 @@ fn a_checkpoint_that_no_engine_comes_into_is_named_with_its_place() {
         ("\"free\":[]", "\"free\":[7]".to_owned(), "free slot"),
         ("\"head\":4294967295", "\"head\":0".to_owned(), "links"),
         ("\"index\":1", "\"index\":9".to_owned(), "one gate"),
+        ("\"at\":", "\"at\":1".to_owned(), "time of its line"),
         (
             "\"learned\":null",
             "\"learned\":{\"per_second\":\"NaN\"}".to_owned(),

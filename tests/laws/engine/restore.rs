@@ -9,6 +9,11 @@ use std::{
 };
 
 use proptest::prelude::*;
+use serde_json::json;
+use tower_throttle::{
+    Quota,
+    engine::{Answer, Config, Engine, Time},
+};
 
 use crate::properties;
 
@@ -38,5 +43,25 @@ proptest! {
     #[test]
     fn a_changed_state_is_refused_or_does_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..1_500)) {
         returns(&bytes, properties::restore);
+    }
+}
+
+/// The count of them stays at the most it can be.
+#[test]
+fn more_refusals_in_a_row_than_can_be_counted_are_one_more_pause() {
+    let engine = Engine::new(Config::new(Quota::per_second(1)), Time::ZERO).unwrap();
+    let mut state = serde_json::to_value(engine).unwrap();
+    state["rate"]["streak"]["refusals"] = json!(u32::MAX);
+    let mut engine: Engine = serde_json::from_value(state).unwrap();
+    engine.validate().unwrap();
+    let refused = Answer {
+        refused: true,
+        wait: Some(Duration::from_secs(1)),
+        ..Answer::default()
+    };
+    for minutes in 1..3 {
+        let now = Time::ZERO.after(Duration::from_secs(60 * (minutes - 1)));
+        let pause = engine.reconcile(now, &refused).paused.unwrap();
+        assert_eq!(pause.until, now.after(Duration::from_secs(60)));
     }
 }

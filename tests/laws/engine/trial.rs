@@ -132,3 +132,16 @@ fn an_accepted_request_that_is_not_tracked_makes_it_needless() {
     send(&mut engine, at(0.3), line[1], true);
     assert!(engine.pause().is_none());
 }
+
+/// The clock saturates. Whoever is revoked to make way for a trial would be granted again at once, for ever.
+#[test]
+fn at_the_end_of_time_a_trial_holds_nobody_back() {
+    let mut engine =
+        Engine::new(Config::new(Quota::per_second(100).burst(10)), Time::ZERO).unwrap();
+    let ticket = engine.join(Time::ZERO, 1, None).unwrap();
+    let flight = send(&mut engine, Time::ZERO, ticket, true);
+    engine.answer(Time::MAX, flight, &REFUSED);
+    let [one, other] = [(); 2].map(|()| engine.join(Time::MAX, 1, None).unwrap());
+    send(&mut engine, Time::MAX, one, true);
+    assert_eq!(engine.poll(Time::MAX, other), Poll::Granted);
+}
