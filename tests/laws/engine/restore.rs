@@ -29,7 +29,9 @@ fn returns(input: &[u8], check: fn(&[u8])) {
         drop(done);
     });
     if wait.recv_timeout(LONG) == Err(mpsc::RecvTimeoutError::Timeout) {
-        writeln!(io::stderr(), "never returns on {input:?}").unwrap();
+        // Not by `eprintln`, which is kept back until the test ends.
+        let text = format!("never returns on {input:?}\n");
+        io::stderr().write_all(text.as_bytes()).unwrap();
         process::abort();
     }
     if let Err(panic) = run.join() {

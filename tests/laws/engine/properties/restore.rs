@@ -162,7 +162,7 @@ fn step(bytes: &mut Bytes<'_>, known: &Known) -> Step {
         16..64 => Step::Join(ask(bytes)),
         64..80 => Step::TrySend(ask(bytes)),
         80..92 => Step::Poll(ticket(bytes, known)),
-        92..130 => Step::Send(ticket(bytes, known), bytes.byte() % 4 > 0),
+        92..130 => Step::Send(ticket(bytes, known), !bytes.byte().is_multiple_of(4)),
         130..142 => Step::Cancel(ticket(bytes, known)),
         142..146 => Step::Hurry(ticket(bytes, known), Time::from_nanos(bytes.wild())),
         146..184 => Step::Answer(departed(bytes, known).flight, told(bytes)),
@@ -179,7 +179,7 @@ fn step(bytes: &mut Bytes<'_>, known: &Known) -> Step {
         }
         234..240 => Step::Halt,
         240..248 => Step::Resume,
-        248..254 => Step::SetObserve(bytes.byte() % 4 == 0),
+        248..254 => Step::SetObserve(bytes.byte().is_multiple_of(4)),
         254.. => Step::Close,
     }
 }
