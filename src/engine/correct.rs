@@ -181,12 +181,17 @@ impl Engine {
 
     /// Whether patience until `deadline` ends in the pause under way.
     pub(super) fn is_hopeless(&self, deadline: Time) -> bool {
-        (self.pause()).is_some_and(|pause| pause.cause != Cause::Trial && deadline < pause.until)
+        (self.pause_in_earnest()).is_some_and(|pause| deadline < pause.until)
     }
 
     /// What is left of the pause under way.
     pub(super) fn pause_left(&self) -> Duration {
-        (self.pause()).map_or(Duration::ZERO, |pause| pause.until.since(self.now))
+        (self.pause_in_earnest()).map_or(Duration::ZERO, |pause| pause.until.since(self.now))
+    }
+
+    /// The pause under way, if more than a trial's answer is waited for.
+    fn pause_in_earnest(&self) -> Option<Pause> {
+        (self.pause()).filter(|pause| pause.cause != Cause::Trial)
     }
 
     /// A request has just left. Its answer is waited for if it is the first after a refused pause.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tower_throttle::{
-    Adapt, Quota, Spend,
+    Adapt, Learned, Quota, Spend,
     engine::{
         Answer, Backoff, Cause, Config, Costs, Departure, Engine, Flight, Grant, Poll, Reading,
         Refusal, TicketId, Time, View,
@@ -690,7 +690,11 @@ impl Trace {
     fn when_due(&self, cost: u64) -> u64 {
         let view = self.look();
         let windows = view.windows.iter().map(|window| window.reset.as_nanos());
-        let start = windows.chain([self.now, self.paused_until]).max();
+        // While no answer speaks of a budget, each window to come lets its limit leave, until it is forgotten.
+        let sized = view.windows.iter().any(|window| window.limit.is_some());
+        let forgotten = (self.now).saturating_add(Learned::MAX_AGE.as_nanos() as u64);
+        let forgotten = if sized { forgotten } else { 0 };
+        let start = (windows.chain([self.now, self.paused_until, forgotten])).max();
         let quota = self.engine.config().quota;
         let nanos = u128::from(cost) * 1_024 * quota.period().as_nanos();
         let nanos = nanos.div_ceil(u128::from(quota.amount())) + 2 * u128::from(SLACK);
