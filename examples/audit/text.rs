@@ -47,7 +47,9 @@ pub(crate) const fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::Server => "the server named a time to wait",
         Cause::Budget => "the server said that nothing is left",
-        Cause::Backoff => "the server refused without a time",
+        Cause::Backoff => {
+            "the server refused without a time, or went on refusing after those it named"
+        }
         Cause::Trial => "one request tested the server",
         Cause::Penalty => "the application asked for it",
         _ => "another cause",

@@ -65,7 +65,7 @@ pub enum Cause {
     Server,
     /// The server said that nothing is left until a reset.
     Budget,
-    /// The server refused without naming a time.
+    /// The server refused without naming a time, or went on refusing after the waits it named.
     Backoff,
     /// One request tests whether the server accepts again after a [`Backoff`](Self::Backoff). Ends with its answer, or after twice the
     /// time the refusal took.

@@ -8,7 +8,7 @@ use super::{
 /// The pauses after refusals, while nothing is accepted; see [`Backoff`]. Those that name no wait double from the first one on; those
 /// that name one are taken at their word [a few times](PATIENCE), and then grow beyond it.
 ///
-/// With the adaptive rate they do not double for ever: once a server has served us for a while they need not be longer than a part of
+/// With the adaptive rate those that name none do not double for ever: once a server has served us for a while they need not be longer than a part of
 /// that time (see `rate/mod.rs`). Else the end of a long window would be found late by half its length.
 #[cfg_attr(feature = "journal", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone)]
@@ -68,15 +68,14 @@ impl Streak {
         if now > self.resumed.after(self.backoff.cap) {
             self.refusals = 0;
         }
-        let enough = match self.adapt {
-            Adapt::On if self.backoff.base.is_none() => enough.unwrap_or(Duration::MAX),
-            _ => Duration::MAX,
-        };
-        let base = match (named, self.backoff.base, self.adapt) {
-            (Some(named), ..) => named,
-            (None, Some(base), _) => base,
-            (None, None, Adapt::Off) => SECOND,
-            (None, None, Adapt::On) => interval.saturating_mul(2).max(round_trip).min(SECOND),
+        let (base, most) = match (named, self.backoff.base, self.adapt) {
+            (Some(named), ..) => (named, self.backoff.cap),
+            (None, Some(base), _) => (base, self.backoff.cap),
+            (None, None, Adapt::Off) => (SECOND, self.backoff.cap),
+            (None, None, Adapt::On) => {
+                let base = interval.saturating_mul(2).max(round_trip).min(SECOND);
+                (base, enough.unwrap_or(Duration::MAX).min(self.backoff.cap))
+            }
         };
         let doublings = match named {
             Some(_) => (self.refusals.saturating_add(1)).saturating_sub(PATIENCE),
@@ -85,7 +84,7 @@ impl Streak {
         // Past 2^32 times the base the cap has long been reached.
         let wait = base
             .saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX))
-            .min(enough.min(self.backoff.cap).max(base));
+            .min(most.max(base));
         self.refusals = self.refusals.saturating_add(1);
         self.resumed = now.after(wait);
         wait

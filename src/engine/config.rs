@@ -27,7 +27,7 @@ pub struct Config {
     pub spend: Spend,
     /// Whether the rate is learnt from refusals.
     pub adapt: Adapt,
-    /// The pause after a refusal that names no wait; see [`Backoff`].
+    /// The pauses after refusals; see [`Backoff`].
     pub backoff: Backoff,
     /// What an earlier limiter learnt, to start from.
     pub learned: Option<Learned>,
@@ -144,9 +144,12 @@ pub enum Adapt {
     Off,
 }
 
-/// The pause after a refusal that names no wait.
+/// The pause after a refusal that names no wait, and how far a named wait may grow.
 ///
-/// It doubles while nothing is accepted, up to `cap`, and starts again from `base` after an accepted request, or when no refusal has
+/// A server that names a wait is taken at its word three times in a row. If it refuses what comes after the third, too, the next pause is
+/// twice the wait it names, and doubles up to `cap`, until something is accepted; a wait longer than `cap` stays as it is named.
+///
+/// Where none is named the pause doubles while nothing is accepted, up to `cap`, and starts again from `base` after an accepted request, or when no refusal has
 /// come for the length of `cap` after a pause. With [`Adapt::On`] and no `base` given, a pause is not longer than a sixth of the time since
 /// the server last accepted again, pauses included, if it accepted at least 16 requests in it.
 ///

@@ -105,7 +105,8 @@ impl LimiterBuilder {
         self
     }
 
-    /// Fixes the pause after a refusal that names no wait: `base`, doubling while nothing is accepted, up to `cap`.
+    /// Fixes the pause after a refusal that names no wait: `base`, doubling while nothing is accepted, up to `cap`. Waits that are named
+    /// grow up to `cap`, too, once three in a row were in vain; see [`Backoff`](crate::engine::Backoff).
     pub fn backoff(mut self, base: Duration, cap: Duration) -> Self {
         self.config.backoff = Backoff {
             base: Some(base),

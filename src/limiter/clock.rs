@@ -36,20 +36,29 @@ impl Clock {
     }
 
     pub(crate) fn now(&self) -> Time {
-        self.time(instant())
+        self.read(instant())
     }
 
     /// The engine's time at `at`, if the machine does not sleep till then; zero if that is before it began.
     pub(crate) fn time(&self, at: Instant) -> Time {
-        let origin = *self.inner.origin.get_or_init(instant);
-        let awake = at.saturating_duration_since(origin);
-        Time::ZERO.after(awake).after(self.inner.slept.by(awake))
+        let now = instant();
+        let time = self.read(now);
+        match at.checked_duration_since(now) {
+            Some(later) => time.after(later),
+            None => Time::ZERO.after(time.since(Time::ZERO).saturating_sub(now - at)),
+        }
     }
 
     /// The instant for a timer that should ring at `at`, or half a minute from now if that is sooner.
     pub(crate) fn alarm(&self, at: Time) -> Instant {
         let now = instant();
-        now + at.since(self.time(now)).min(FAR)
+        now + at.since(self.read(now)).min(FAR)
+    }
+
+    /// The engine's time `now`.
+    fn read(&self, now: Instant) -> Time {
+        let awake = now.saturating_duration_since(*self.inner.origin.get_or_init(|| now));
+        Time::ZERO.after(awake).after(self.inner.slept.by(awake))
     }
 }
 
@@ -71,9 +80,10 @@ fn instant() -> Instant {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::{cell::Cell, future::poll_fn, pin::pin};
 
     use super::*;
+    use crate::limiter::alarm::Alarm;
 
     thread_local! {
         static ASLEEP: Cell<Duration> = const { Cell::new(Duration::ZERO) };
@@ -84,8 +94,7 @@ mod tests {
         Some((awake, awake + ASLEEP.get()))
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn time_goes_on_while_the_machine_sleeps_and_is_noticed_within_a_second() {
+    fn clock() -> Clock {
         let inner = Inner {
             slept: Slept::reading(readings),
             ..Inner::default()
@@ -93,24 +102,58 @@ mod tests {
         let clock = Clock {
             inner: Arc::new(inner),
         };
-        let seconds = |clock: &Clock| clock.now().since(Time::ZERO).as_secs_f64();
-        assert_eq!(seconds(&clock), 0.0);
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        assert!((5.0..5.01).contains(&seconds(&clock)));
-        ASLEEP.set(Duration::from_secs(8 * 3_600));
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let after = seconds(&clock);
-        assert!((28_806.0 - 1.0..28_806.01).contains(&after), "{after}");
-        // What goes back is not believed.
-        ASLEEP.set(Duration::ZERO);
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        assert!((after + 1.99..after + 2.02).contains(&seconds(&clock)));
+        assert_eq!(clock.now(), Time::ZERO);
+        clock
+    }
+
+    async fn awake_for(seconds: u64) {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+
+    #[track_caller]
+    fn assert_seconds(clock: &Clock, seconds: f64) {
+        let now = clock.now().since(Time::ZERO).as_secs_f64();
+        assert!((seconds..seconds + 0.02).contains(&now), "{now}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_timer_is_set_again_at_least_twice_a_minute() {
-        let clock = Clock::started();
-        let alarm = clock.alarm(Time::MAX);
-        assert!(alarm <= instant() + Duration::from_secs(30));
+    async fn time_goes_on_while_the_machine_sleeps_and_is_noticed_within_a_second() {
+        let clock = clock();
+        awake_for(5).await;
+        // What is asked of the future makes nobody look later.
+        clock.time(instant() + Duration::from_secs(365 * 86_400));
+        assert_seconds(&clock, 5.0);
+        ASLEEP.set(Duration::from_secs(8 * 3_600));
+        awake_for(1).await;
+        assert_seconds(&clock, 28_806.0);
+        // What goes back is not believed.
+        ASLEEP.set(Duration::ZERO);
+        awake_for(2).await;
+        assert_seconds(&clock, 28_808.0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_instant_is_as_far_away_as_it_was_before_the_machine_slept() {
+        let clock = clock();
+        ASLEEP.set(Duration::from_secs(100));
+        awake_for(2).await;
+        let (now, second) = (clock.now(), Duration::from_secs(1));
+        assert_eq!(clock.time(instant() + second), now.after(second));
+        assert_eq!(now.since(clock.time(instant() - second)), second);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_notices_within_half_a_minute_that_the_machine_has_slept() {
+        let clock = clock();
+        let at = Time::ZERO.after(Duration::from_secs(900));
+        let mut alarm = pin!(Alarm::default());
+        let mut ringing = pin!(poll_fn(|cx| alarm.as_mut().poll_at(&clock, at, cx)));
+        let minutes = Duration::from_secs(5 * 60);
+        let early = tokio::time::timeout(minutes, ringing.as_mut()).await;
+        assert!(early.is_err());
+        ASLEEP.set(Duration::from_secs(8 * 3_600));
+        let woke = instant();
+        ringing.await;
+        assert!(woke.elapsed() <= Duration::from_secs(30) + Duration::from_millis(2));
     }
 }

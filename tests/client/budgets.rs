@@ -2,13 +2,22 @@
 
 use std::sync::{Arc, Mutex};
 
-use tower::{Layer, Service, ServiceExt};
-use tower_throttle::{Limiter, Quota, Spend, Throttle, ThrottleLayer};
+use tower::{Service, ServiceExt};
+use tower_throttle::{Limiter, Quota, Spend, Throttle};
 
-use crate::support::{Answer, Origin, Timeline, assert_times, request, secs};
+use crate::support::{Answer, Origin, Timeline, assert_times, request, secs, throttle};
 
-fn throttle(limiter: &Limiter, origin: Origin) -> Throttle<Origin> {
-    ThrottleLayer::new(limiter.clone()).layer(origin)
+/// A client with a burst of 10 that has made one request, six seconds ago.
+async fn six_seconds_after_one_request(
+    time: &Timeline,
+    origin: Origin,
+) -> (Limiter, Throttle<Origin>) {
+    let limiter = Limiter::new(Quota::per_second(50).burst(10)).unwrap();
+    let mut service = throttle(&limiter, origin);
+    let ready = service.ready().await.unwrap();
+    ready.call(request()).await.unwrap();
+    time.at(6.0).await;
+    (limiter, service)
 }
 
 fn spend_all(service: &Throttle<Origin>, requests: usize) -> Vec<tokio::task::JoinHandle<()>> {
@@ -50,16 +59,7 @@ fn five_in_five(time: &Timeline, again: bool) -> Origin {
 #[tokio::test(start_paused = true)]
 async fn in_a_window_nothing_is_said_about_yet_no_more_leaves_than_in_the_last_one() {
     let time = Timeline::start();
-    let limiter = Limiter::new(Quota::per_second(50).burst(10)).unwrap();
-    let mut service = throttle(&limiter, five_in_five(&time, true));
-    service
-        .ready()
-        .await
-        .unwrap()
-        .call(request())
-        .await
-        .unwrap();
-    time.at(6.0).await;
+    let (_, service) = six_seconds_after_one_request(&time, five_in_five(&time, true)).await;
     for task in spend_all(&service, 6) {
         task.await.unwrap();
     }
@@ -70,7 +70,6 @@ async fn in_a_window_nothing_is_said_about_yet_no_more_leaves_than_in_the_last_o
 #[tokio::test(start_paused = true)]
 async fn a_budget_that_answers_do_not_mention_any_more_is_forgotten() {
     let time = Timeline::start();
-    let limiter = Limiter::new(Quota::per_second(50).burst(10)).unwrap();
     let origin = Origin::new(&time, |number| {
         let answer = Answer::status(200).after(0.05);
         if number > 0 {
@@ -80,15 +79,7 @@ async fn a_budget_that_answers_do_not_mention_any_more_is_forgotten() {
             .header("x-ratelimit-remaining", 4)
             .header("x-ratelimit-reset", 5)
     });
-    let mut service = throttle(&limiter, origin);
-    service
-        .ready()
-        .await
-        .unwrap()
-        .call(request())
-        .await
-        .unwrap();
-    time.at(6.0).await;
+    let (_, service) = six_seconds_after_one_request(&time, origin).await;
     for task in spend_all(&service, 7) {
         task.await.unwrap();
     }
@@ -100,16 +91,7 @@ async fn a_budget_that_answers_do_not_mention_any_more_is_forgotten() {
 #[tokio::test(start_paused = true)]
 async fn a_request_above_the_size_of_a_window_does_not_wait_for_ever() {
     let time = Timeline::start();
-    let limiter = Limiter::new(Quota::per_second(50).burst(10)).unwrap();
-    let mut service = throttle(&limiter, five_in_five(&time, false));
-    service
-        .ready()
-        .await
-        .unwrap()
-        .call(request())
-        .await
-        .unwrap();
-    time.at(6.0).await;
+    let (limiter, _) = six_seconds_after_one_request(&time, five_in_five(&time, false)).await;
     let permit = limiter.acquire(8).await.unwrap();
     assert!(permit.waited() <= secs(5.0), "{:?}", permit.waited());
 }

@@ -1,11 +1,7 @@
-use tower::{Layer, Service, ServiceExt};
-use tower_throttle::{Adapt, Limiter, Quota, Throttle, ThrottleLayer};
+use tower::{Service, ServiceExt};
+use tower_throttle::{Adapt, Limiter, Quota};
 
-use crate::support::{Answer, GRAIN, Origin, Timeline, assert_times, request, secs};
-
-fn throttle(limiter: &Limiter, origin: Origin) -> Throttle<Origin> {
-    ThrottleLayer::new(limiter.clone()).layer(origin)
-}
+use crate::support::{Answer, GRAIN, Origin, Timeline, assert_times, request, secs, throttle};
 
 fn fixed(rate: u32, burst: u32) -> Limiter {
     Limiter::builder()
@@ -252,11 +248,20 @@ async fn a_pause_needs_no_success_to_end() {
 }
 
 /// As one would who asks again at once whatever the answer is.
+/// Whether it has served before or not.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_names_a_short_wait_for_ever_is_asked_less_and_less_often() {
+    refuses_for_ever_after(0).await;
+    refuses_for_ever_after(100).await;
+}
+
+async fn refuses_for_ever_after(served: usize) {
     let time = Timeline::start();
     let limiter = Limiter::new(Quota::per_second(100)).unwrap();
-    let origin = Origin::new(&time, |_| {
+    let origin = Origin::new(&time, move |number| {
+        if number < served {
+            return Answer::status(200).after(0.05);
+        }
         Answer::status(429).header("retry-after", 1).after(0.05)
     });
     let service = throttle(&limiter, origin);
@@ -274,10 +279,11 @@ async fn a_server_that_names_a_short_wait_for_ever_is_asked_less_and_less_often(
     for task in tasks {
         task.abort();
     }
-    let events = time.events();
+    let events = time.events().split_off(served);
     assert!(events.len() < 40, "{}", events.len());
     // What left before the first refusal came; then each pause is tested by one request.
-    let tests: Vec<_> = events.iter().filter(|&&at| at > secs(0.06)).collect();
+    let first = events[0] + secs(0.06);
+    let tests: Vec<_> = events.iter().filter(|&&at| at > first).collect();
     let gaps: Vec<_> = (tests.windows(2))
         .map(|pair| (*pair[1] - *pair[0]).as_secs_f64().round())
         .collect();

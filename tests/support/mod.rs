@@ -13,7 +13,8 @@ use http::Response;
 use http_body_util::Empty;
 use hyper::body::Bytes;
 use tokio::time::Instant;
-use tower::{BoxError, Service};
+use tower::{BoxError, Layer, Service};
+use tower_throttle::{Limiter, Throttle, ThrottleLayer};
 
 /// tokio's timers have a grain of one millisecond; under the paused clock a send due at T happens in [T, T + 2 ms].
 pub const GRAIN: Duration = Duration::from_millis(2);
@@ -160,6 +161,11 @@ impl Service<Request> for Origin {
             Ok(answer.response)
         })
     }
+}
+
+/// The origin behind the limiter.
+pub fn throttle(limiter: &Limiter, origin: Origin) -> Throttle<Origin> {
+    ThrottleLayer::new(limiter.clone()).layer(origin)
 }
 
 pub type Request = http::Request<Empty<Bytes>>;
