@@ -214,3 +214,17 @@ async fn settling_charges_or_gives_back_the_difference() {
     permit.settle(Cost::new(0)).unwrap();
     assert_eq!(level(&limiter, "tokens"), 1000.0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_name_beyond_those_there_is_room_for_is_not_forgotten() {
+    let mut builder = Limiter::builder();
+    for name in ["a", "b", "c", "d"] {
+        builder = builder.quota(name, Quota::per_second(10).burst(10));
+    }
+    let limiter = builder.build().unwrap();
+    let all = ["a", "b", "c", "d"].map(String::from).into_iter();
+    let cost = all.fold(Cost::new(1), |cost, name| cost.of(name, 2));
+    assert!(limiter.try_acquire(cost.clone()).is_ok());
+    let error = limiter.acquire(cost.of("e", 2)).await.unwrap_err();
+    assert!(error.to_string().contains("\"e\""), "{error}");
+}

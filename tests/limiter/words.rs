@@ -77,6 +77,11 @@ fn a_rate_becomes_the_simplest_fraction_that_is_not_above_it() {
         );
         assert!(read >= rate * (1.0 - 2e-6), "{rate}: {quota}");
     }
+    // Of several whole numbers within a millionth, the nearest.
+    for whole in [1_234_567, 1_234_567_891, u32::MAX] {
+        let quota = Quota::from_rate(f64::from(whole)).unwrap();
+        assert_eq!(quota, Quota::per_second(whole));
+    }
     // Within a millionth there is nothing simpler.
     assert_eq!(
         Quota::from_rate(1_234.5).unwrap(),
