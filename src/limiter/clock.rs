@@ -58,7 +58,8 @@ impl Clock {
     /// The engine's time `now`.
     fn read(&self, now: Instant) -> Time {
         let awake = now.saturating_duration_since(*self.inner.origin.get_or_init(|| now));
-        Time::ZERO.after(awake).after(self.inner.slept.by(awake))
+        let awake = Time::ZERO.after(awake).as_nanos();
+        Time::from_nanos(awake.saturating_add(self.inner.slept.by(awake)))
     }
 }
 

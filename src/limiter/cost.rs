@@ -21,13 +21,14 @@ use crate::{
 /// assert_eq!(cost, Cost::new(1).of(name, 1_200));
 /// ```
 ///
+/// A cost that names no quota allocates nothing.
+///
 /// Put it into a request's extensions to say what that request costs; see [`ThrottleLayer::cost`](crate::ThrottleLayer::cost).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Cost {
     each: u32,
-    named: [Option<(Cow<'static, str>, u32)>; QUOTAS],
-    /// A name that found no place.
-    beyond: Option<Cow<'static, str>>,
+    /// One more than there can be quotas at most.
+    named: Vec<(Cow<'static, str>, u32)>,
 }
 
 impl Cost {
@@ -36,8 +37,7 @@ impl Cost {
     pub const fn new(each: u32) -> Self {
         Self {
             each,
-            named: [const { None }; QUOTAS],
-            beyond: None,
+            named: Vec::new(),
         }
     }
 
@@ -45,25 +45,19 @@ impl Cost {
     #[must_use]
     pub fn of(mut self, quota: impl Into<Cow<'static, str>>, amount: u32) -> Self {
         let quota = quota.into();
-        let free = |place: &&mut Option<(Cow<'_, str>, u32)>| {
-            (place.as_ref()).is_none_or(|(name, _)| *name == quota)
-        };
-        let place = self.named.iter_mut().find(free);
-        match place {
-            Some(place) => *place = Some((quota, amount)),
-            // There are no more quotas than places, so one of the names is unknown.
-            None => self.beyond = Some(quota),
+        if let Some((_, known)) = self.named.iter_mut().find(|(name, _)| *name == quota) {
+            *known = amount;
+        } else if self.named.len() <= QUOTAS {
+            // There are no more quotas, so one of the names is unknown by now.
+            self.named.push((quota, amount));
         }
         self
     }
 
     /// By the positions of this limiter's quotas.
     pub(crate) fn resolve(&self, shared: &Shared) -> Result<Costs, Error> {
-        if let Some(name) = &self.beyond {
-            return Err(Error::unknown_quota(name));
-        }
         let mut costs = Costs::each(self.each);
-        for (name, amount) in self.named.iter().flatten() {
+        for (name, amount) in &self.named {
             let index = (shared.quota_index(name)).ok_or_else(|| Error::unknown_quota(name))?;
             costs = costs.with(index, *amount);
         }

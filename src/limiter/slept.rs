@@ -41,24 +41,23 @@ impl Slept {
         }
     }
 
-    /// Until `awake`, a time by the clock that stops.
-    pub(super) fn by(&self, awake: Duration) -> Duration {
-        let awake = u64::try_from(awake.as_nanos()).unwrap_or(u64::MAX);
+    /// Until `awake`, a time by the clock that stops; both in nanoseconds.
+    #[inline]
+    pub(super) fn by(&self, awake: u64) -> u64 {
         let next = self.next.load(Ordering::Relaxed);
         if awake >= next {
-            let later = awake.saturating_add(OFTEN);
-            // One caller looks; the others go on with what is known.
-            if (self.next)
-                .compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
-            {
-                self.look();
-            }
+            self.look(next, awake.saturating_add(OFTEN));
         }
-        Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
+        self.nanos.load(Ordering::Relaxed)
     }
 
-    fn look(&self) {
+    #[cold]
+    fn look(&self, next: u64, later: u64) {
+        let order = Ordering::Relaxed;
+        if (self.next.compare_exchange(next, later, order, order)).is_err() {
+            // Somebody else looks; who does not goes on with what is known.
+            return;
+        }
         let Some((awake, all)) = (self.readings)() else {
             return;
         };
